@@ -1,0 +1,1 @@
+//! Loadmaster: `loadmaster-k8s`.

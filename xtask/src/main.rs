@@ -1,0 +1,2 @@
+//! Loadmaster tasks.
+fn main() {}
