@@ -1,1 +1,5 @@
 //! Loadmaster: `loadmaster-lab`.
+
+pub mod patch;
+pub mod protobuf;
+pub mod schema;
