@@ -1,1 +1,4 @@
 //! Loadmaster: `loadmaster-framework`.
+
+pub mod duration;
+pub mod field;

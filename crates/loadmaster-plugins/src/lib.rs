@@ -1,1 +1,3 @@
 //! Loadmaster: `loadmaster-plugins`.
+
+pub mod in_tree;

@@ -1,0 +1,3 @@
+//! The plugins of kube-scheduler 1.36, a module each, and their arguments.
+
+pub mod args;
