@@ -8,6 +8,7 @@
 //! answers, `patch` and `defaults` work on bodies, [`store`] owns the state, `controllers` and
 //! `kubelet` react to it.
 
+pub mod defaults;
 pub mod patch;
 pub mod protobuf;
 pub mod resources;

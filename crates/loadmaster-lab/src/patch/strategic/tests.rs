@@ -6,17 +6,17 @@ use serde_json::json;
 fn merged(
     api_version: &str,
     kind: &str,
-    current: Value,
+    current: &Value,
     patch: Value,
 ) -> Result<Value, PatchError> {
     let Value::Object(patch) = patch else { panic!("a patch is an object") };
-    strategic_merge(api_version, kind, &current.into(), patch)
+    strategic_merge(api_version, kind, current, patch)
 }
 
 /// Patches the pod spec of a deployment's template and returns the patched spec.
 fn template(current: Value, patch: Value) -> Result<Value, PatchError> {
     let wrap = |spec: Value| json!({"spec": {"template": {"spec": spec}}});
-    let mut deployment = merged("apps/v1", "Deployment", wrap(current), wrap(patch))?;
+    let mut deployment = merged("apps/v1", "Deployment", &wrap(current), wrap(patch))?;
     Ok(deployment["spec"]["template"]["spec"].take())
 }
 
@@ -111,7 +111,7 @@ fn retain_keys_drops_the_other_members() {
     let strategy = merged(
         "apps/v1",
         "Deployment",
-        json!({"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}),
+        &json!({"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}),
         json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}),
     );
     assert_eq!(strategy, Ok(json!({"spec": {"strategy": {"type": "Recreate"}}})));
@@ -138,7 +138,7 @@ fn null_deletes_a_member_and_is_not_stored_where_there_is_none() {
     let current = json!({"metadata": {"labels": {"l": "1"}}});
     let patch = json!({"metadata": {"labels": {"l": null}}, "spec": {"nodeSelector": {"a": null}}});
     assert_eq!(
-        merged("v1", "Pod", current, patch),
+        merged("v1", "Pod", &current, patch),
         Ok(json!({"metadata": {"labels": {}}, "spec": {"nodeSelector": {}}}))
     );
 }
@@ -149,7 +149,7 @@ fn finalizers_merge_as_a_set_and_values_can_be_deleted() {
     let patch = json!({"metadata": {
         "$deleteFromPrimitiveList/finalizers": ["a/a"], "finalizers": ["c/c"]}});
     assert_eq!(
-        merged("v1", "ConfigMap", current, patch),
+        merged("v1", "ConfigMap", &current, patch),
         Ok(json!({"metadata": {"finalizers": ["c/c", "b/b"]}}))
     );
 }
@@ -160,7 +160,7 @@ fn conditions_merge_by_type_with_the_new_one_first() {
     let patch = json!({"status": {"conditions": [
         {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}});
     assert_eq!(
-        merged("v1", "Pod", current, patch),
+        merged("v1", "Pod", &current, patch),
         Ok(json!({"status": {"conditions": [
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},
             {"type": "Ready", "status": "False"}]}}))
@@ -171,11 +171,11 @@ fn conditions_merge_by_type_with_the_new_one_first() {
 fn taints_are_replaced_and_a_budget_s_selector_too() {
     let current = json!({"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}});
     let patch = json!({"spec": {"taints": [{"key": "c", "effect": "NoExecute"}]}});
-    assert_eq!(merged("v1", "Node", current, patch.clone()), Ok(patch));
+    assert_eq!(merged("v1", "Node", &current, patch.clone()), Ok(patch));
 
     let current = json!({"spec": {"selector": {"matchLabels": {"a": "b"}}}});
     let patch = json!({"spec": {"selector": {"matchLabels": {"c": "d"}}}});
-    assert_eq!(merged("policy/v1", "PodDisruptionBudget", current, patch.clone()), Ok(patch));
+    assert_eq!(merged("policy/v1", "PodDisruptionBudget", &current, patch.clone()), Ok(patch));
 }
 
 #[test]
@@ -183,11 +183,11 @@ fn patch_directives_in_maps_replace_and_delete() {
     let current = json!({"spec": {"nodeSelector": {"a": "1", "b": "2"}}});
     let replace = json!({"spec": {"nodeSelector": {"$patch": "replace", "c": "3"}}});
     assert_eq!(
-        merged("v1", "Pod", current.clone(), replace),
+        merged("v1", "Pod", &current, replace),
         Ok(json!({"spec": {"nodeSelector": {"c": "3"}}}))
     );
     let delete = json!({"spec": {"nodeSelector": {"$patch": "delete"}}});
-    assert_eq!(merged("v1", "Pod", current, delete), Ok(json!({"spec": {"nodeSelector": {}}})));
+    assert_eq!(merged("v1", "Pod", &current, delete), Ok(json!({"spec": {"nodeSelector": {}}})));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_kind_outside_the_schema_merges_its_metadata_and_known_lists() {
         "spec": {"drivers": [{"name": "x", "nodeID": "1"}]}});
     let patch = json!({"metadata": {"finalizers": ["b"]}, "spec": {"drivers": [{"name": "y"}]}});
     assert_eq!(
-        merged("storage.k8s.io/v1", "CSINode", current, patch),
+        merged("storage.k8s.io/v1", "CSINode", &current, patch),
         Ok(json!({"metadata": {"finalizers": ["b", "a"]},
             "spec": {"drivers": [{"name": "y"}, {"name": "x", "nodeID": "1"}]}}))
     );
