@@ -1,4 +1,5 @@
 //! Loadmaster: `loadmaster-framework`.
 
+pub mod api;
 pub mod duration;
 pub mod field;
