@@ -4,25 +4,67 @@
 //! reads is skipped while decoding, and a missing field is its default. Amounts and selectors are
 //! exact: [`Quantity`], [`LabelSelector`], [`NodeSelector`].
 
+mod affinity;
+mod container;
 mod labels;
+mod meta;
+mod node;
 mod node_selector;
+mod pod;
+mod policy;
 mod quantity;
+mod requests;
+mod resource;
 mod selector;
+mod storage;
 mod taint;
+mod volume;
+mod workload;
 
+pub use affinity::{
+    Affinity, NodeAffinity, NodeInclusionPolicy, PodAffinity, PodAffinityTerm,
+    TopologySpreadConstraint, UnsatisfiableConstraintAction, WeightedPodAffinityTerm,
+};
+pub use container::{
+    Container, ContainerPort, ContainerRestartPolicy, ContainerRestartRule, ContainerStatus,
+    Protocol, ResourceRequirements,
+};
 pub use labels::{Labels, Text};
+pub use meta::{ObjectKey, ObjectMeta, OwnerReference, Timestamp};
+pub use node::{ContainerImage, Node, NodeCondition, NodeSpec, NodeStatus};
 pub use node_selector::{
     CompiledNodeSelector, CompiledPreferredTerms, NodeSelector, NodeSelectorRequirement,
     NodeSelectorTerm, PreferredSchedulingTerm, RequiredNodeAffinity,
 };
+pub use pod::{
+    Pod, PodCondition, PodPhase, PodResourceClaim, PodResourceClaimStatus, PodSchedulingGate,
+    PodSpec, PodStatus, PreemptionPolicy,
+};
+pub use policy::{PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus};
 pub use quantity::{Quantity, QuantityError};
+pub use requests::PodResources;
+pub use resource::{Resource, ResourceList};
 pub use selector::{
     LabelSelector, LabelSelectorRequirement, Operator, Requirement, Selector, SelectorError,
+};
+pub use storage::{
+    CsiDriver, CsiDriverSpec, CsiNode, CsiNodeDriver, CsiNodeSpec, CsiStorageCapacity,
+    ObjectReference, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+    PersistentVolumeClaimStatus, PersistentVolumeSpec, PersistentVolumeStatus, StorageClass,
+    TopologySelectorLabelRequirement, TopologySelectorTerm, VolumeAttachment,
+    VolumeAttachmentSource, VolumeAttachmentSpec, VolumeBindingMode, VolumeNodeAffinity,
+    VolumeNodeResources, VolumeResourceRequirements,
 };
 pub use taint::{
     Effect, Taint, Toleration, TolerationOperator, find_matching_untolerated_taint,
     tolerations_tolerate_taint,
 };
+pub use volume::{
+    AwsElasticBlockStore, AzureDisk, CinderDisk, CsiVolume, EphemeralVolume, GcePersistentDisk,
+    Iscsi, PersistentVolumeClaimTemplate, PersistentVolumeClaimVolume, PortworxVolume, Rbd, Volume,
+    VsphereVolume,
+};
+pub use workload::{Namespace, ReplicaSet, ReplicationController, Service, StatefulSet};
 
 /// Reads a field that the API may send as `null` like one that is absent.
 pub(crate) fn null_as_default<'de, D, T>(from: D) -> Result<T, D::Error>
