@@ -15,3 +15,4 @@ pub mod resources;
 pub mod schema;
 pub mod status;
 pub mod store;
+pub mod tables;
