@@ -42,8 +42,16 @@ pub use pod::{
 };
 pub use policy::{PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus};
 pub use quantity::{Quantity, QuantityError};
-pub use requests::PodResources;
-pub use resource::{Resource, ResourceList};
+pub use requests::{
+    DEFAULT_MEMORY_REQUEST, DEFAULT_MILLI_CPU_REQUEST, PodRequestOptions, PodResources,
+    is_pod_level_requests_set, is_supported_pod_level_resource, pod_requests,
+};
+pub use resource::{
+    CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resource, ResourceList,
+    is_attachable_volume_resource_name, is_dra_extended_resource_name, is_extended_resource_name,
+    is_huge_page_resource_name, is_native_resource, is_prefixed_native_resource,
+    is_scalar_resource_name,
+};
 pub use selector::{
     LabelSelector, LabelSelectorRequirement, Operator, Requirement, Selector, SelectorError,
 };
