@@ -38,8 +38,8 @@ impl NodeBuilder {
     pub fn capacity<'a>(self, amounts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         self.with(|it| {
             for (resource, amount) in amounts {
-                it.status.capacity.insert(resource.into(), quantity(amount));
-                it.status.allocatable.insert(resource.into(), quantity(amount));
+                it.status.capacity.insert(resource, quantity(amount));
+                it.status.allocatable.insert(resource, quantity(amount));
             }
         })
     }
@@ -48,7 +48,7 @@ impl NodeBuilder {
     pub fn allocatable<'a>(self, amounts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         self.with(|it| {
             for (resource, amount) in amounts {
-                it.status.allocatable.insert(resource.into(), quantity(amount));
+                it.status.allocatable.insert(resource, quantity(amount));
             }
         })
     }

@@ -160,7 +160,7 @@ impl PodBuilder {
 
     /// What must be set aside for the container.
     pub fn request(self, resource: impl Into<Text>, amount: &str) -> Self {
-        self.last(|it| it.resources.requests.insert(resource.into(), quantity(amount)))
+        self.last(|it| it.resources.requests.insert(resource, quantity(amount)))
     }
 
     /// [`request`](Self::request) for several resources at once.
@@ -170,7 +170,7 @@ impl PodBuilder {
 
     /// What the container may use at most.
     pub fn limit(self, resource: impl Into<Text>, amount: &str) -> Self {
-        self.last(|it| it.resources.limits.insert(resource.into(), quantity(amount)))
+        self.last(|it| it.resources.limits.insert(resource, quantity(amount)))
     }
 
     /// The container's image.
@@ -193,7 +193,7 @@ impl PodBuilder {
     /// What the pod costs beyond its containers.
     pub fn overhead(self, resource: impl Into<Text>, amount: &str) -> Self {
         self.with(|it| {
-            it.spec.overhead.insert(resource.into(), quantity(amount));
+            it.spec.overhead.insert(resource, quantity(amount));
         })
     }
 
@@ -201,7 +201,7 @@ impl PodBuilder {
     pub fn pod_request(self, resource: impl Into<Text>, amount: &str) -> Self {
         self.with(|it| {
             let whole = it.spec.resources.get_or_insert_default();
-            whole.requests.insert(resource.into(), quantity(amount));
+            whole.requests.insert(resource, quantity(amount));
         })
     }
 
@@ -392,7 +392,7 @@ fn requesting<'a>(
     amounts: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Container {
     for (resource, amount) in amounts {
-        container.resources.requests.insert(resource.into(), quantity(amount));
+        container.resources.requests.insert(resource, quantity(amount));
     }
     container
 }

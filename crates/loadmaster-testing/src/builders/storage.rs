@@ -21,7 +21,7 @@ pub fn persistent_volume(name: &str, size: &str) -> VolumeBuilder {
         ..PersistentVolume::default()
     };
     volume.metadata.namespace = Text::default();
-    volume.spec.capacity.insert("storage".into(), quantity(size));
+    volume.spec.capacity.insert("storage", quantity(size));
     volume.spec.access_modes = vec!["ReadWriteOnce".into()];
     volume.status.phase = "Available".into();
     VolumeBuilder(volume)
@@ -89,7 +89,7 @@ pub fn persistent_volume_claim(name: &str, size: &str) -> ClaimBuilder {
         metadata: metadata("PersistentVolumeClaim", name),
         ..PersistentVolumeClaim::default()
     };
-    claim.spec.resources.requests.insert("storage".into(), quantity(size));
+    claim.spec.resources.requests.insert("storage", quantity(size));
     claim.spec.access_modes = vec!["ReadWriteOnce".into()];
     claim.status.phase = "Pending".into();
     ClaimBuilder(claim)
