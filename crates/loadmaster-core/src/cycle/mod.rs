@@ -54,6 +54,8 @@ pub struct Choice {
     pub feasible_nodes: usize,
     /// The points of each feasible node; `None` where there was one alone and nothing to compare.
     pub scores: Option<(Vec<Arc<NodeInfo>>, NodePluginScores)>,
+    /// Why the other nodes that were looked at lost.
+    pub diagnosis: Box<Diagnosis>,
 }
 
 /// Why a search ended without a node.
@@ -97,19 +99,20 @@ impl Search<'_> {
         let feasible = self.find_nodes_that_fit(cx, state, ports, &mut diagnosis)?;
         let evaluated_nodes = feasible.len() + diagnosis.node_to_status.explicit().count();
         let feasible_nodes = feasible.len();
-        match &feasible[..] {
-            [] => Err(NoChoice::Unfit(Box::new(FitError { num_all_nodes: all.len(), diagnosis }))),
-            [only] => {
-                let node = Arc::clone(only);
-                Ok(Choice { node, evaluated_nodes, feasible_nodes, scores: None })
+        let (node, scores) = match &feasible[..] {
+            [] => {
+                let fit_error = FitError { num_all_nodes: all.len(), diagnosis };
+                return Err(NoChoice::Unfit(Box::new(fit_error)));
             }
+            [only] => (Arc::clone(only), None),
             _ => {
                 let scores = self.prioritize(cx, state, ports, &feasible)?;
                 let node = Arc::clone(&feasible[select(scores.totals(), rng)]);
-                let scores = Some((feasible, scores));
-                Ok(Choice { node, evaluated_nodes, feasible_nodes, scores })
+                (node, Some((feasible, scores)))
             }
-        }
+        };
+        let diagnosis = Box::new(diagnosis);
+        Ok(Choice { node, evaluated_nodes, feasible_nodes, scores, diagnosis })
     }
 
     /// The nodes that fit, as many as are looked for; none where `diagnosis` says why.
