@@ -8,11 +8,15 @@
 //! answers, `patch` and `defaults` work on bodies, [`store`] owns the state, `controllers` and
 //! `kubelet` react to it.
 
+pub mod api;
+pub mod decode;
 pub mod defaults;
 pub mod patch;
 pub mod protobuf;
 pub mod resources;
 pub mod schema;
+pub mod selectors;
 pub mod status;
 pub mod store;
 pub mod tables;
+pub mod validation;

@@ -50,6 +50,8 @@ impl Collection {
     pub const REPLICA_SETS: Self = Self("replicasets.apps");
     /// Replication controllers.
     pub const REPLICATION_CONTROLLERS: Self = Self("replicationcontrollers");
+    /// Resource slices.
+    pub const RESOURCE_SLICES: Self = Self("resourceslices.resource.k8s.io");
     /// Resource quotas.
     pub const RESOURCE_QUOTAS: Self = Self("resourcequotas");
     /// Secrets.

@@ -105,8 +105,9 @@ pub enum Write {
     Keep,
     /// Store this instead; a changed `spec` raises the generation.
     Put(Value),
-    /// Store this instead and keep the generation whatever changed (binding).
-    PutSameGeneration(Value),
+    /// Store this instead, with the generation that it carries: a binding keeps it, a deletion
+    /// raises it.
+    PutAsIs(Value),
     /// Take the object away.
     Remove,
     /// Store this, then take it away: watchers see both (the deletion of a pod without grace).
@@ -292,12 +293,17 @@ impl Store {
         objects.list_at(namespace, version)
     }
 
+    /// What [`Write::Put`] of `next` over `current` would store, but for the version.
+    pub fn preview(&self, collection: Collection, current: &Value, next: Value) -> Value {
+        with_identity_of(current, count_generation(collection, current, next))
+    }
+
     /// Tries to apply `write` to what must still be `current`; `None` asks for another try.
     fn commit(&self, collection: Collection, current: &Object, write: Write) -> Option<Object> {
         let (next, remove) = match write {
             Write::Keep => (None, false),
             Write::Put(next) => (Some(count_generation(collection, current, next)), false),
-            Write::PutSameGeneration(next) => (Some(next), false),
+            Write::PutAsIs(next) => (Some(next), false),
             Write::PutAndRemove(next) => (Some(next), true),
             Write::Remove => (None, true),
         };
@@ -371,10 +377,12 @@ fn set_version(object: &mut Value, version: u64) {
     object["metadata"]["resourceVersion"] = json!(version.to_string());
 }
 
-/// A dying object without finalizers goes, except while its grace period runs (pods).
+/// A dying object without finalizers goes, except while its grace period runs (pods) or while the
+/// namespace controller still holds its own finalizer.
 fn may_go(object: &Value) -> bool {
     let metadata = &object["metadata"];
-    let finalizers = metadata["finalizers"].as_array().is_some_and(|it| !it.is_empty());
+    let items = |list: &Value| list.as_array().is_some_and(|it| !it.is_empty());
+    let finalizers = items(&metadata["finalizers"]) || items(&object["spec"]["finalizers"]);
     let grace = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
     is_being_deleted(object) && !finalizers && grace == 0
 }

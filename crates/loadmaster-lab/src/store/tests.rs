@@ -104,7 +104,7 @@ fn only_a_changed_spec_raises_the_generation() {
         .update(Collection::PODS, "ns", "p", |it| {
             let mut next = Value::clone(it);
             next["spec"]["nodeName"] = json!("n1");
-            Ok(Write::PutSameGeneration(next))
+            Ok(Write::PutAsIs(next))
         })
         .unwrap();
     assert_eq!(generation(&bound), Some(2));

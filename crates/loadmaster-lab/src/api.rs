@@ -1,0 +1,62 @@
+//! What can be done to the cluster, without a transport: the rules of create, update, patch,
+//! delete and the subresources.
+//!
+//! The HTTP server and the controllers both go through [`Api`], so a pod that a replica set makes
+//! is defaulted, admitted and validated exactly like one that a client posts. Reads, watches and
+//! plain bookkeeping of controllers (status counters, finalizers) use the [`Store`] directly.
+//!
+//! A write runs: shape ([`views`]), identity, defaults, admission, validation, store.
+
+mod admission;
+mod apply;
+mod binding;
+mod create;
+mod delete;
+mod eviction;
+mod lifecycle;
+mod reviews;
+mod scale;
+mod update;
+pub mod views;
+
+pub use delete::{DeleteOptions, Deleted, Propagation};
+pub use update::{FieldValidation, Part, PatchRequest, Written};
+
+use std::sync::Arc;
+
+use crate::resources::Resource;
+use crate::status::Status;
+use crate::store::{Object, Store};
+
+/// The operations on one store.
+#[derive(Clone, Debug)]
+pub struct Api {
+    store: Arc<Store>,
+    applied: Arc<apply::Ownership>,
+}
+
+impl Api {
+    /// The operations on `store`.
+    pub fn new(store: Arc<Store>) -> Self {
+        Self { store, applied: Arc::default() }
+    }
+
+    /// The state that everything works on.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// One object, in the shape of the resource that it is read through.
+    ///
+    /// # Errors
+    /// 404.
+    pub fn get(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Object, Status> {
+        self.store
+            .get(resource.collection, namespace, name)
+            .map(|it| views::from_stored(resource, &it))
+            .ok_or_else(|| Status::not_found(resource, name))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Fits a value to the known shape of its kind.
+
+use serde_json::Value;
+
+use super::DecodeError;
+use crate::defaults::quantity_nanos;
+use crate::resources::Resource;
+use crate::schema::{self, Field, Kind, Message};
+
+const BAD_QUANTITY: &str = "quantities must match the regular expression \
+     '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+/// Takes out of `object` what its kind does not have and answers the paths of it, such as
+/// `spec.containers[0].imagePullPolcy`. Kinds without a known shape are left alone.
+///
+/// # Errors
+/// [`DecodeError::Shape`] for a value of the wrong type or a quantity that is none.
+pub fn normalise(resource: &Resource, object: &mut Value) -> Result<Vec<String>, DecodeError> {
+    let mut fitting = Fitting { unknown: Vec::new() };
+    let version = resource.api_version();
+    let Some(message) = schema::message_name(&version, resource.kind) else {
+        return Ok(fitting.unknown);
+    };
+    let fitted = schema::message(&message)
+        .map_or(Ok(()), |shape| fitting.object(&message, shape, object, "", true));
+    let shape_error = |fault| DecodeError::Shape { kind: resource.kind.to_owned(), version, fault };
+    fitted.map_err(shape_error)?;
+    Ok(fitting.unknown)
+}
+
+struct Fitting {
+    unknown: Vec<String>,
+}
+
+impl Fitting {
+    fn object(
+        &mut self,
+        name: &str,
+        shape: &Message,
+        value: &mut Value,
+        path: &str,
+        is_object: bool,
+    ) -> Result<(), String> {
+        if value.is_null() {
+            return Ok(());
+        }
+        let Some(map) = value.as_object_mut() else {
+            return Err(mismatch(value, path, short(name)));
+        };
+        let mut unknown = Vec::new();
+        for (key, member) in map.iter_mut() {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            match shape.named(key) {
+                Some(field) => self.field(field, member, &path)?,
+                None if (is_object || shape.named("metadata").is_some())
+                    && (key == "kind" || key == "apiVersion") => {}
+                None => {
+                    unknown.push(key.clone());
+                    self.unknown.push(path);
+                }
+            }
+        }
+        for key in unknown {
+            map.remove(&key);
+        }
+        Ok(())
+    }
+
+    fn field(&mut self, field: &Field, value: &mut Value, path: &str) -> Result<(), String> {
+        match value {
+            Value::Null => Ok(()),
+            Value::Object(entries) if field.map => {
+                for (key, entry) in entries.iter_mut() {
+                    self.one(&field.kind, entry, &format!("{path}.{key}"))?;
+                }
+                Ok(())
+            }
+            Value::Array(items) if field.repeated && !field.map => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.one(&field.kind, item, &format!("{path}[{index}]"))?;
+                }
+                Ok(())
+            }
+            _ if field.map => {
+                Err(mismatch(value, path, &format!("map[string]{}", go_type(&field.kind))))
+            }
+            _ if field.repeated => {
+                Err(mismatch(value, path, &format!("[]{}", go_type(&field.kind))))
+            }
+            _ => self.one(&field.kind, value, path),
+        }
+    }
+
+    fn one(&mut self, kind: &Kind, value: &mut Value, path: &str) -> Result<(), String> {
+        let fits = match kind {
+            Kind::Text | Kind::Bytes => value.is_string(),
+            Kind::Number => value.is_i64() || value.is_u64(),
+            Kind::Flag => value.is_boolean(),
+            Kind::Message(name) => return self.message(name, value, path),
+        };
+        if fits || value.is_null() { Ok(()) } else { Err(mismatch(value, path, &go_type(kind))) }
+    }
+
+    fn message(&mut self, name: &str, value: &mut Value, path: &str) -> Result<(), String> {
+        match short(name) {
+            "Quantity" => match quantity_nanos(value) {
+                None if !value.is_null() => Err(BAD_QUANTITY.to_owned()),
+                _ => Ok(()),
+            },
+            "IntOrString" if value.is_string() || value.is_i64() || value.is_null() => Ok(()),
+            "Time" | "MicroTime" if value.is_null() => Ok(()),
+            "Time" | "MicroTime" => check_time(value),
+            "IntOrString" => Err(mismatch(value, path, "int32")),
+            // These have a JSON form of their own.
+            "FieldsV1" | "RawExtension" | "ExtraValue" | "Verbs" => Ok(()),
+            _ => match schema::message(name) {
+                Some(shape) => self.object(name, shape, value, path, false),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+fn check_time(value: &Value) -> Result<(), String> {
+    let text = value.as_str().unwrap_or_default();
+    if text.parse::<jiff::Timestamp>().is_ok() {
+        return Ok(());
+    }
+    let layout = "2006-01-02T15:04:05Z07:00";
+    Err(format!("parsing time {value} as {layout:?}: cannot parse {text:?} as \"2006\""))
+}
+
+fn mismatch(value: &Value, path: &str, wanted: &str) -> String {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("json: cannot unmarshal {found} into Go struct field {path} of type {wanted}")
+}
+
+fn go_type(kind: &Kind) -> String {
+    match kind {
+        Kind::Text => "string".to_owned(),
+        Kind::Bytes => "[]uint8".to_owned(),
+        Kind::Number => "int32".to_owned(),
+        Kind::Flag => "bool".to_owned(),
+        Kind::Message(name) => {
+            let version = name.rsplit('.').nth(1).unwrap_or("v1");
+            format!("{version}.{}", short(name))
+        }
+    }
+}
+
+fn short(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::Collection;
+    use serde_json::json;
+
+    fn fit(mut object: Value) -> (Result<Vec<String>, String>, Value) {
+        let told = normalise(Collection::PODS.resource(), &mut object);
+        (told.map_err(|it| it.to_string()), object)
+    }
+
+    #[test]
+    fn unknown_members_are_taken_out_and_told() {
+        let (told, left) = fit(json!({"kind": "Pod", "apiVersion": "v1", "spec": {
+            "nope": 1, "containers": [{"name": "c", "imagePullPolcy": "x"}]}}));
+        assert_eq!(told.unwrap(), ["spec.containers[0].imagePullPolcy", "spec.nope"]);
+        assert_eq!(left["spec"], json!({"containers": [{"name": "c"}]}));
+    }
+
+    #[test]
+    fn wrong_types_are_refused_with_the_path() {
+        let refused = |object| fit(object).0.unwrap_err();
+        assert_eq!(
+            refused(json!({"spec": {"containers": "no"}})),
+            "Pod in version \"v1\" cannot be handled as a Pod: json: cannot unmarshal string into \
+             Go struct field spec.containers of type []v1.Container"
+        );
+        for wrong in [
+            json!({"metadata": 1}),
+            json!({"metadata": {"labels": ["a"]}}),
+            json!({"metadata": {"labels": {"a": 1}}}),
+            json!({"spec": {"priority": "high"}}),
+            json!({"spec": {"hostNetwork": "yes"}}),
+            json!({"spec": {"containers": [{"resources": {"limits": {"cpu": "abc"}}}]}}),
+            json!({"status": {"startTime": "soon"}}),
+            json!(["a list"]),
+        ] {
+            refused(wrong);
+        }
+    }
+
+    #[test]
+    fn forms_that_several_json_types_have_are_let_pass() {
+        let (told, _) =
+            fit(json!({"metadata": {"creationTimestamp": null}, "spec": {"containers": [{
+            "resources": {"limits": {"cpu": 1, "memory": "1Gi"}},
+            "livenessProbe": {"httpGet": {"port": "http"}}}]}}));
+        assert_eq!(told, Ok(vec![]));
+    }
+}
