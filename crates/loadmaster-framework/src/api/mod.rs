@@ -21,6 +21,9 @@ mod taint;
 mod volume;
 mod workload;
 
+#[cfg(test)]
+mod tests;
+
 pub use affinity::{
     Affinity, NodeAffinity, NodeInclusionPolicy, PodAffinity, PodAffinityTerm,
     TopologySpreadConstraint, UnsatisfiableConstraintAction, WeightedPodAffinityTerm,
