@@ -8,7 +8,16 @@
 //! Nothing here does I/O, reads a clock or starts a thread: time and randomness are arguments, and
 //! what must be done in the world is handed out as actions whose results are handed back.
 
-pub mod cycle;
-pub mod preemption;
+pub mod event;
+
+pub mod queue;
+
+pub mod cache;
+
 pub mod profile;
+
+pub mod cycle;
+
+pub mod preemption;
+
 pub mod report;

@@ -12,6 +12,7 @@ pub struct Snapshot {
     index: BTreeMap<Text, usize>,
     image_nodes: Arc<BTreeMap<Text, usize>>,
     listers: Listers,
+    generation: u64,
 }
 
 impl Snapshot {
@@ -50,6 +51,16 @@ impl Snapshot {
     /// What is known of the cluster beside its nodes and pods.
     pub fn listers(&self) -> &Listers {
         &self.listers
+    }
+
+    /// For the cache: up to which change of its nodes this snapshot shows them.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// For the cache: notes up to which change of its nodes this snapshot shows them.
+    pub fn set_generation(&mut self, generation: u64) {
+        self.generation = generation;
     }
 
     /// For the cache: replaces the list of nodes.
