@@ -2,6 +2,9 @@
 //!
 //! Source: `pkg/scheduler/framework/events.go`, v1.36.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use loadmaster_framework::api::{Node, Pod, PodRequestOptions, Text, pod_requests};

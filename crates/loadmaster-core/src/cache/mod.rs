@@ -2,5 +2,7 @@
 
 mod node_tree;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use store::{AssumeError, Cache, CachedPod};
