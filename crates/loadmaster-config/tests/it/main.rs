@@ -1,0 +1,8 @@
+//! `KubeSchedulerConfiguration` from text to profiles, with the plugins of kube-scheduler 1.36.
+
+mod catalog;
+mod errors;
+mod golden;
+mod never_panics;
+mod show;
+mod warnings;
