@@ -21,3 +21,5 @@ pub mod cycle;
 pub mod preemption;
 
 pub mod report;
+
+pub mod scheduler;

@@ -30,6 +30,11 @@ impl GoDuration {
         self.0
     }
 
+    /// The amount of a standard duration; one beyond 292 years is cut to that.
+    pub fn from_std(duration: Duration) -> Self {
+        Self(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+    }
+
     /// The amount for use with the standard library; what is negative becomes zero.
     pub fn to_std(self) -> Duration {
         Duration::from_nanos(u64::try_from(self.0).unwrap_or(0))

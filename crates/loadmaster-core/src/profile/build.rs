@@ -188,13 +188,6 @@ impl<'a> Builder<'a> {
         Ok(Profile {
             scheduler_name: Text::from(&*self.spec.scheduler_name),
             percentage_of_nodes_to_score: self.spec.percentage_of_nodes_to_score,
-            names: self.built.iter().map(|it| it.name).collect(),
-            enqueue_extensions: self
-                .built
-                .iter()
-                .map(|it| (it.name, it.enqueue_extensions.clone()))
-                .collect(),
-            feeds: self.built.iter().flat_map(|it| it.feeds.clone()).collect(),
             pre_enqueue: self.list(Point::PreEnqueue, |it| &it.pre_enqueue)?,
             queue_sort,
             pre_filter: self.list(Point::PreFilter, |it| &it.pre_filter)?,
@@ -208,6 +201,7 @@ impl<'a> Builder<'a> {
             bind,
             post_bind: self.list(Point::PostBind, |it| &it.post_bind)?,
             args: self.args,
+            hooks: self.built,
         })
     }
 }

@@ -9,8 +9,8 @@ mod score;
 use std::{collections::BTreeMap, sync::Arc};
 
 use loadmaster_framework::{
-    Bind, EnqueueExtensions, Feed, Filter, Permit, Point, PostBind, PostFilter, PreBind,
-    PreEnqueue, PreFilter, PreScore, QueueSort, Reserve, Score, api::Text,
+    Bind, Feed, Filter, Hooks, Permit, Point, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter,
+    PreScore, QueueSort, Reserve, Score, api::Text,
 };
 
 pub use build::{PluginRef, ProfileError, ProfileSpec};
@@ -54,9 +54,7 @@ struct Weighted {
 pub struct Profile {
     scheduler_name: Text,
     percentage_of_nodes_to_score: Option<u32>,
-    names: Vec<&'static str>,
-    enqueue_extensions: Vec<(&'static str, Option<Arc<dyn EnqueueExtensions>>)>,
-    feeds: Vec<Feed>,
+    hooks: Vec<Hooks>,
     args: BTreeMap<String, serde_json::Value>,
     pre_enqueue: Vec<At<dyn PreEnqueue>>,
     queue_sort: At<dyn QueueSort>,
@@ -74,7 +72,7 @@ pub struct Profile {
 
 impl std::fmt::Debug for Profile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Profile({} with {})", self.scheduler_name, self.names.join(", "))
+        write!(f, "Profile({} with {:?})", self.scheduler_name, self.hooks)
     }
 }
 
@@ -90,20 +88,13 @@ impl Profile {
     }
 
     /// Every plugin that takes part at some point, by position.
-    pub fn plugin_names(&self) -> &[&'static str] {
-        &self.names
-    }
-
-    /// Each plugin with what it says of changes that may help pods it rejected.
-    pub fn enqueue_extensions(
-        &self,
-    ) -> impl Iterator<Item = (&'static str, Option<&dyn EnqueueExtensions>)> {
-        self.enqueue_extensions.iter().map(|(name, it)| (*name, it.as_deref()))
+    pub fn hooks(&self) -> &[Hooks] {
+        &self.hooks
     }
 
     /// Facts from elsewhere that the plugins read.
-    pub fn feeds(&self) -> &[Feed] {
-        &self.feeds
+    pub fn feeds(&self) -> impl Iterator<Item = &Feed> {
+        self.hooks.iter().flat_map(|it| &it.feeds)
     }
 
     /// Each configured plugin's arguments, defaults filled in.
@@ -130,6 +121,11 @@ impl Profile {
             Point::Bind => names(&self.bind),
             Point::PostBind => names(&self.post_bind),
         }
+    }
+
+    /// The plugin that orders the queue.
+    pub fn queue_sort_plugin(&self) -> &'static str {
+        self.queue_sort.name
     }
 
     /// Each score plugin's weight, in running order.

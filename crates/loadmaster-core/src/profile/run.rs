@@ -3,9 +3,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use loadmaster_framework::{
-    Binding, Candidates, Code, Cycle, CycleState, Enqueue, Handle, Interest, NodeInfo,
+    Binding, Candidates, Code, Cycle, CycleState, Enqueue, Handle, Hint, Interest, NodeInfo,
     NodeToStatus, Nominating, Outcome, Permission, PluginError, PodInfo, PostFilterResult,
-    PreBindInput, PreBindStep, PreFlight, QueuedPodInfo, Slot, Status, api::Text,
+    PreBindInput, PreBindStep, PreEnqueue, PreFlight, QueuedPodInfo, QueueingHint, Slot, Status,
+    api::Text,
 };
 
 use super::{At, PluginSet, Profile, guard::guarded};
@@ -52,12 +53,34 @@ impl Profile {
         guarded(name, "QueueSort", None, || hook.less(a, b)).unwrap_or(false)
     }
 
-    /// Whether the pod may enter the active queue; the first refusal holds it back.
+    /// Asks `plugin` whether a change may help a pod that it rejected.
+    ///
+    /// # Errors
+    /// The plugin's own, or its panic; both count as yes.
+    pub fn run_queueing_hint(
+        &self,
+        plugin: &str,
+        hint: Hint<'_>,
+    ) -> Result<QueueingHint, PluginError> {
+        let hooks = self.hooks.iter().find(|it| it.name == plugin);
+        let Some((name, ask)) =
+            hooks.and_then(|it| Some((it.name, it.enqueue_extensions.as_ref()?)))
+        else {
+            return Ok(QueueingHint::Queue);
+        };
+        guarded(name, "QueueingHint", None, || ask.queueing_hint(hint)).flatten()
+    }
+
+    /// Whether the pod may enter the active queue; the first refusal holds it back. The plugin
+    /// named `first` (the one that holds it back now) is asked before the others.
     ///
     /// # Errors
     /// The first refusal.
-    pub fn run_pre_enqueue(&self, cx: Enqueue<'_>) -> Outcome {
-        for At { name, hook, .. } in &self.pre_enqueue {
+    pub fn run_pre_enqueue(&self, cx: Enqueue<'_>, first: Option<&str>) -> Outcome {
+        let is_first = |it: &&At<dyn PreEnqueue>| first == Some(it.name);
+        let (gating, others) = (self.pre_enqueue.iter(), self.pre_enqueue.iter());
+        let ordered = gating.filter(is_first).chain(others.filter(|it| !is_first(it)));
+        for At { name, hook, .. } in ordered {
             flatten(guarded(name, "PreEnqueue", None, || hook.pre_enqueue(cx)))
                 .map_err(|status| status.with_plugin(name))?;
         }

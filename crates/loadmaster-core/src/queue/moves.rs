@@ -47,6 +47,18 @@ impl SchedulingQueue {
         self.move_matching(host, now, change, |pod| pod.priority() <= priority);
     }
 
+    /// As [`move_all_to_active_or_backoff`](Self::move_all_to_active_or_backoff), but for the pod of
+    /// this uid: what its own going changes helps others and not itself.
+    pub fn move_others(
+        &mut self,
+        host: &dyn QueueHost,
+        now: Duration,
+        change: Change<'_>,
+        uid: &str,
+    ) {
+        self.move_matching(host, now, change, |pod| &**pod.uid() != uid);
+    }
+
     fn move_matching(
         &mut self,
         host: &dyn QueueHost,

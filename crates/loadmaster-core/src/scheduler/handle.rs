@@ -1,0 +1,107 @@
+//! The handle that plugins get, made of the scheduler's parts for the length of one call.
+
+use std::sync::Arc;
+
+use loadmaster_framework::{
+    Cycle, CycleState, DryRun, Handle, NodeInfo, NodeToStatus, Outcome, PodInfo, Slot, WaitingPod,
+    api::ObjectKey,
+};
+
+use super::waiting::WaitingPods;
+use crate::{
+    preemption::Preemption,
+    profile::{Handles, NominatedPods, Profile, Slots},
+};
+
+/// What plugins may reach during a cycle, beside the cycle itself. What they ask for that touches
+/// the queue is noted here, and done when the point is over.
+pub(super) struct Reach<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) slots: &'a mut Slots,
+    pub(super) nominated: &'a dyn NominatedPods,
+    pub(super) waiting: &'a mut WaitingPods,
+    /// Pods to put back into the active queue.
+    pub(super) activate: &'a mut Vec<ObjectKey>,
+}
+
+impl Handles for Reach<'_> {
+    fn with(&mut self, plugin: usize, call: &mut dyn FnMut(&mut dyn Handle)) {
+        call(&mut PluginHandle {
+            profile: self.profile,
+            slot: self.slots.get_mut(plugin),
+            nominated: self.nominated,
+            waiting: self.waiting,
+            activate: self.activate,
+        });
+    }
+}
+
+struct PluginHandle<'a> {
+    profile: &'a Profile,
+    slot: &'a mut Slot,
+    nominated: &'a dyn NominatedPods,
+    waiting: &'a mut WaitingPods,
+    activate: &'a mut Vec<ObjectKey>,
+}
+
+impl Handle for PluginHandle<'_> {
+    fn nominated_pods(&self, node: &str) -> Vec<Arc<PodInfo>> {
+        self.nominated.for_node(node).to_vec()
+    }
+
+    fn waiting_pods(&self) -> Vec<WaitingPod> {
+        self.waiting.list()
+    }
+
+    fn allow_waiting_pod(&mut self, uid: &str, plugin: &'static str) -> bool {
+        self.waiting.allow(uid, plugin)
+    }
+
+    fn reject_waiting_pod(&mut self, uid: &str, plugin: &'static str, message: &str) -> bool {
+        self.waiting.reject(uid, plugin, message)
+    }
+
+    fn activate(&mut self, pods: &[ObjectKey]) {
+        self.activate.extend_from_slice(pods);
+    }
+
+    fn slot(&mut self) -> &mut Slot {
+        self.slot
+    }
+
+    fn run_filters(&self, cx: Cycle<'_>, state: &CycleState, node: &NodeInfo) -> Outcome {
+        self.profile.run_filter_with_nominated(cx, state, node, self.nominated)
+    }
+
+    fn run_add_pod(
+        &self,
+        cx: Cycle<'_>,
+        state: &mut CycleState,
+        pod: &PodInfo,
+        node: &NodeInfo,
+    ) -> Outcome {
+        self.profile.run_add_pod(cx, state, pod, node)
+    }
+
+    fn run_remove_pod(
+        &self,
+        cx: Cycle<'_>,
+        state: &mut CycleState,
+        pod: &PodInfo,
+        node: &NodeInfo,
+    ) -> Outcome {
+        self.profile.run_remove_pod(cx, state, pod, node)
+    }
+
+    fn dry_run_preemption(
+        &self,
+        cx: Cycle<'_>,
+        state: &CycleState,
+        _why: &NodeToStatus,
+        positions: &[usize],
+        candidates_max: usize,
+    ) -> Outcome<DryRun> {
+        let engine = Preemption { profile: self.profile, nominated: self.nominated };
+        engine.dry_run(cx, state, positions, candidates_max)
+    }
+}

@@ -1,0 +1,57 @@
+//! What a scheduler is made of.
+
+use std::time::Duration;
+
+use crate::{cycle::ExtenderSpec, profile::Profile};
+
+/// What a scheduler is made of. `Default` has upstream's defaults and no profile.
+#[derive(Debug)]
+pub struct SchedulerOptions {
+    /// At least one, with different scheduler names and the same queue sort plugin.
+    pub profiles: Vec<Profile>,
+    /// 0..=100; 0 is adaptive.
+    pub percentage_of_nodes_to_score: u32,
+    /// Backoff after the first failure.
+    pub pod_initial_backoff: Duration,
+    /// Backoff never grows beyond this.
+    pub pod_max_backoff: Duration,
+    /// Extenders, in the order of the configuration.
+    pub extenders: Vec<ExtenderSpec>,
+    /// Draws among equal nodes come from this alone.
+    pub seed: u64,
+}
+
+impl Default for SchedulerOptions {
+    fn default() -> Self {
+        Self {
+            profiles: Vec::new(),
+            percentage_of_nodes_to_score: 0,
+            pod_initial_backoff: Duration::from_secs(1),
+            pod_max_backoff: Duration::from_secs(10),
+            extenders: Vec::new(),
+            seed: 0,
+        }
+    }
+}
+
+/// Why a scheduler cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// There is nothing to schedule with.
+    #[error("at least one profile is required")]
+    NoProfile,
+    /// A pod would not know which of two to ask.
+    #[error("duplicate profile with scheduler name {0:?}")]
+    DuplicateProfile(String),
+    /// One queue has one order.
+    #[error("different queue sort plugins for profile {profile:?}: {got:?}, first: {first:?}")]
+    QueueSort {
+        /// The profile that differs.
+        profile: String,
+        /// Its plugin.
+        got: &'static str,
+        /// The first profile's plugin.
+        first: &'static str,
+    },
+}
