@@ -1,6 +1,9 @@
 //! What tests of plugins and of the scheduler are made of.
 //!
-//! [`builders`] make pods, nodes and other objects in a line each:
+//! - [`builders`] make pods, nodes and other objects in a line each.
+//! - The [`Harness`] runs plugins over a cluster in memory and tells the placement, each node's
+//!   verdict and each plugin's points.
+//! - [`golden`] compares decisions with those recorded from kube-scheduler.
 //!
 //! ```
 //! use loadmaster_testing::builders::{node, pod};
@@ -15,3 +18,14 @@
 //! ```
 
 pub mod builders;
+#[cfg(feature = "suite")]
+pub mod golden;
+
+mod cluster;
+mod desk;
+mod harness;
+mod profiles;
+pub mod trial;
+
+pub use cluster::Cluster;
+pub use harness::{Harness, Placement};
