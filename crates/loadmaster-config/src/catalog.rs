@@ -28,7 +28,8 @@ pub trait Catalog {
     /// The first unknown field, or the first value of a wrong type.
     fn decode_args(&self, plugin: &str, written: &Value) -> Result<Value, ArgsError>;
 
-    /// What is wrong with the values of effective arguments that stand at `path`.
+    /// What is wrong with the values of arguments that stand at `path`; they are effective ones, or
+    /// written ones that [`Catalog::decode_args`] has decoded.
     fn validate_args(&self, plugin: &str, args: &Value, path: &str) -> Vec<FieldError>;
 }
 

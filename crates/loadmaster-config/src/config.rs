@@ -104,6 +104,8 @@ pub struct PluginConfig {
     pub name: String,
     /// Its arguments.
     pub args: Args,
+    /// What is written of typed arguments; with other arguments, nothing.
+    pub(crate) written: Value,
 }
 
 /// The arguments of a plugin, as far as they could be understood.

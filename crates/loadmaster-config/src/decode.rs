@@ -177,14 +177,12 @@ impl ArgsReader<'_> {
         for (index, entry) in profile.plugin_config.into_iter().enumerate() {
             let node = list.and_then(|it| it.element(index)).and_then(|it| it.get("args"));
             let path = child(&element(&child(path, "pluginConfig"), index), "args");
-            let args = self.args(&entry.name, &entry.args.0, node, &path);
-            plugin_config.push(PluginConfig { name: entry.name, args });
+            plugin_config.push(self.config(entry.name, entry.args.0, node, &path));
         }
         for name in plugins.names() {
             let configured = plugin_config.iter().any(|it| it.name == name);
             if !configured && self.catalog.takes_args(name) {
-                let args = self.args(name, &Value::Null, None, path);
-                plugin_config.push(PluginConfig { name: name.to_owned(), args });
+                plugin_config.push(self.config(name.to_owned(), Value::Null, None, path));
             }
         }
         let default_name = || if sole { "default-scheduler".to_owned() } else { String::new() };
@@ -197,23 +195,38 @@ impl ArgsReader<'_> {
         }
     }
 
-    /// Decodes the arguments of `plugin` that stand at `path`.
-    fn args(&mut self, plugin: &str, raw: &Value, node: Option<&Node>, path: &str) -> Args {
-        if !self.catalog.takes_args(plugin) {
-            return if raw.is_null() { Args::None } else { Args::Raw(raw.clone()) };
-        }
-        let nothing = Node::new(Kind::Null, None);
-        let node = node.unwrap_or(&nothing);
-        match self.typed_args(plugin, node, path) {
-            Ok(value) => Args::Typed(value),
-            Err(problem) => {
-                self.problems.push(problem);
-                Args::None
+    /// Decodes the arguments of the plugin `name` that stand at `path`.
+    fn config(
+        &mut self,
+        name: String,
+        raw: Value,
+        node: Option<&Node>,
+        path: &str,
+    ) -> PluginConfig {
+        let (args, written) = if self.catalog.takes_args(&name) {
+            let nothing = Node::new(Kind::Null, None);
+            match self.typed_args(&name, node.unwrap_or(&nothing), path) {
+                Ok((effective, written)) => (Args::Typed(effective), written),
+                Err(problem) => {
+                    self.problems.push(problem);
+                    (Args::None, Value::Null)
+                }
             }
-        }
+        } else if raw.is_null() {
+            (Args::None, Value::Null)
+        } else {
+            (Args::Raw(raw), Value::Null)
+        };
+        PluginConfig { name, args, written }
     }
 
-    fn typed_args(&mut self, plugin: &str, node: &Node, path: &str) -> Result<Value, Problem> {
+    /// The effective arguments, and what is written of them.
+    fn typed_args(
+        &mut self,
+        plugin: &str,
+        node: &Node,
+        path: &str,
+    ) -> Result<(Value, Value), Problem> {
         let kind = format!("{plugin}Args");
         let prefixed = |problem: Problem| {
             let path = match &*problem.path {
@@ -241,7 +254,7 @@ impl ArgsReader<'_> {
         }
         loop {
             let error = match self.catalog.decode_args(plugin, &written) {
-                Ok(value) => return Ok(value),
+                Ok(effective) => return Ok((effective, written)),
                 Err(error) => error,
             };
             let problem = prefixed(args_problem(error, node));

@@ -45,9 +45,15 @@ fn problem_text(problem: &Problem) -> String {
             format!("initializing profiles: creating profile for scheduler name {name}: {message}")
         }
         None if path.is_empty() || message.starts_with("couldn't build") => message.clone(),
+        // Upstream gives the path of the other field for the value, which prints as nothing.
+        None if path.ends_with(".schedulerName") && message.starts_with(DUPLICATE) => {
+            format!("{path}: {DUPLICATE}{{}}")
+        }
         None => format!("{path}: {message}"),
     }
 }
+
+const DUPLICATE: &str = "Duplicate value: ";
 
 fn effective(loaded: &Loaded) -> Value {
     let config = &loaded.config;

@@ -129,7 +129,9 @@ fn validate_profile(profile: &Profile, path: &str, catalog: &dyn Catalog) -> Vec
             // Upstream looks for this plugin under its name with "Args" behind: so it is checked
             // when it is built, and what has that name is refused.
             Args::Typed(_) if entry.name == FIT => {}
-            Args::Typed(args) => errors.extend(catalog.validate_args(&entry.name, args, &path)),
+            Args::Typed(_) => {
+                errors.extend(catalog.validate_args(&entry.name, &entry.written, &path));
+            }
             Args::Raw(_) | Args::None if entry.name.strip_suffix("Args") == Some(FIT) => {
                 let detail = format!("has to match plugin args; the plugin is named {FIT}");
                 errors.push(FieldError::invalid(path, quoted(&entry.name), detail));

@@ -112,6 +112,10 @@ impl Catalog for InTree {
     }
 
     fn validate_args(&self, plugin: &str, args: &Value, path: &str) -> Vec<FieldError> {
+        // Nothing is written: the defaults are right.
+        if args.is_null() {
+            return Vec::new();
+        }
         match plugin {
             "DefaultPreemption" => read::<DefaultPreemptionArgs>(args).validate(path),
             "DynamicResources" => read::<DynamicResourcesArgs>(args).validate(path),

@@ -59,15 +59,35 @@ pub struct NodeSelectorTerm {
 
 /// One requirement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(from = "Written")]
 pub struct NodeSelectorRequirement {
     /// The label or field.
     pub key: String,
     /// `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`; for fields the first two alone.
     pub operator: String,
     /// What it is compared with.
-    #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
+    /// Whether no list of values is written, which is shown otherwise than an empty one.
+    #[serde(skip)]
+    unwritten: bool,
+}
+
+/// A requirement as it is written.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+struct Written {
+    key: String,
+    operator: String,
+    #[serde(deserialize_with = "optional_list")]
+    values: Option<Vec<String>>,
+}
+
+impl From<Written> for NodeSelectorRequirement {
+    fn from(Written { key, operator, values }: Written) -> Self {
+        let unwritten = values.is_none();
+        Self { key, operator, values: values.unwrap_or_default(), unwritten }
+    }
 }
 
 impl AddedNodeAffinity {
@@ -162,6 +182,9 @@ impl NodeSelectorRequirement {
 
     /// The values as they are shown in an error.
     fn shown(&self) -> String {
+        if self.unwritten {
+            return "null".to_owned();
+        }
         let values: Vec<String> = self.values.iter().map(|it| quoted(it)).collect();
         format!("[{}]", values.join(","))
     }
