@@ -2,6 +2,7 @@
 //! them. Every call is [guarded](guard): a plugin that panics fails the pod and not the scheduler.
 
 mod build;
+mod effective;
 mod guard;
 mod run;
 mod score;
