@@ -16,6 +16,7 @@ pub mod protobuf;
 pub mod resources;
 pub mod schema;
 pub mod selectors;
+pub mod server;
 pub mod status;
 pub mod store;
 pub mod tables;

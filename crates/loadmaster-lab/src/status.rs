@@ -21,6 +21,8 @@ pub struct Status {
     pub message: String,
     /// What the refusal is about; `None` leaves the field out.
     pub details: Option<Box<Details>>,
+    /// A token with which an expired list can be continued; empty leaves the field out.
+    pub resume: String,
 }
 
 /// The object or field a [`Status`] is about.
@@ -115,7 +117,7 @@ fn with_detail(body: &str, detail: &str) -> String {
 impl Status {
     /// A refusal without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+        Self { code, reason, message: message.into(), details: None, resume: String::new() }
     }
 
     /// 404: the object does not exist.
@@ -264,6 +266,9 @@ impl Status {
         });
         if !self.reason.is_empty() {
             value["reason"] = json!(self.reason);
+        }
+        if !self.resume.is_empty() {
+            value["metadata"]["continue"] = json!(self.resume);
         }
         if let Some(details) = &self.details {
             value["details"] = json!(details);

@@ -227,7 +227,8 @@ fn patched(
         next["metadata"] = json!({});
     }
     let as_sent = next.clone();
-    let unknown = normalise(resource, &mut next).map_err(DecodeError::into_status)?;
+    let unknown =
+        normalise(&api_version, resource.kind, &mut next).map_err(DecodeError::into_status)?;
     let unknown: Vec<String> =
         unknown.into_iter().map(|it| format!("unknown field {it:?}")).collect();
     if unknown.is_empty() || request.validation == FieldValidation::Ignore {

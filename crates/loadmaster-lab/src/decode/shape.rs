@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::DecodeError;
 use crate::defaults::quantity_nanos;
-use crate::resources::Resource;
 use crate::schema::{self, Field, Kind, Message};
 
 const BAD_QUANTITY: &str = "quantities must match the regular expression \
@@ -15,15 +14,19 @@ const BAD_QUANTITY: &str = "quantities must match the regular expression \
 ///
 /// # Errors
 /// [`DecodeError::Shape`] for a value of the wrong type or a quantity that is none.
-pub fn normalise(resource: &Resource, object: &mut Value) -> Result<Vec<String>, DecodeError> {
+pub fn normalise(
+    version: &str,
+    kind: &str,
+    object: &mut Value,
+) -> Result<Vec<String>, DecodeError> {
     let mut fitting = Fitting { unknown: Vec::new() };
-    let version = resource.api_version();
-    let Some(message) = schema::message_name(&version, resource.kind) else {
+    let Some(message) = schema::message_name(version, kind) else {
         return Ok(fitting.unknown);
     };
     let fitted = schema::message(&message)
         .map_or(Ok(()), |shape| fitting.object(&message, shape, object, "", true));
-    let shape_error = |fault| DecodeError::Shape { kind: resource.kind.to_owned(), version, fault };
+    let shape_error =
+        |fault| DecodeError::Shape { kind: kind.to_owned(), version: version.to_owned(), fault };
     fitted.map_err(shape_error)?;
     Ok(fitting.unknown)
 }
@@ -162,11 +165,10 @@ fn short(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::Collection;
     use serde_json::json;
 
     fn fit(mut object: Value) -> (Result<Vec<String>, String>, Value) {
-        let told = normalise(Collection::PODS.resource(), &mut object);
+        let told = normalise("v1", "Pod", &mut object);
         (told.map_err(|it| it.to_string()), object)
     }
 
