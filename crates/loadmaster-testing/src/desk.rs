@@ -32,7 +32,7 @@ pub(crate) struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     pub(crate) fn new(profile: &'a Profile, nominated: &'a dyn NominatedPods) -> Self {
-        let slots = Slots::new(profile.plugin_names().len());
+        let slots = Slots::new(profile.hooks().len());
         Self { profile, nominated, slots, tried: RefCell::default() }
     }
 

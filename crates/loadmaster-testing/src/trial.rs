@@ -79,11 +79,8 @@ pub struct Trial {
 /// PostFilter where there is none. Nothing is changed.
 pub fn run(profile: &Profile, cluster: &Cluster, pod: &PodInfo) -> Trial {
     let mut trial = Trial {
-        pre_enqueue: profile.run_pre_enqueue(Enqueue {
-            pod,
-            now: Duration::ZERO,
-            preempting: false,
-        }),
+        pre_enqueue: profile
+            .run_pre_enqueue(Enqueue { pod, now: Duration::ZERO, preempting: false }, None),
         pre_filter: None,
         nominated_tried: None,
         verdicts: Vec::new(),

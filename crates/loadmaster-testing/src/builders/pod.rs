@@ -20,7 +20,8 @@ use super::{NAMESPACE, builder, node_term, quantity};
 ///
 /// let pod = pod("a").label("app", "web").request("cpu", "100m").limit("cpu", "1").build();
 /// assert_eq!(pod.label("app"), Some("web"));
-/// assert_eq!(pod.spec.containers[0].resources.requests["cpu"].milli_value(), 100);
+/// let requests = &pod.spec.containers[0].resources.requests;
+/// assert_eq!(requests.get("cpu").map(|it| it.milli_value()), Some(100));
 /// ```
 pub fn pod(name: &str) -> PodBuilder {
     let mut pod = Pod::default();

@@ -75,7 +75,7 @@ fn order(profile: &Profile, pods: &[Queued]) -> Decision {
         let pod = Arc::new(PodInfo::new(Arc::new(pod.clone())));
         let now = Duration::from_micros(timestamp.as_micros().abs_diff(epoch));
         let gate = Enqueue { pod: &pod, now, preempting: false };
-        if let refusal @ Err(_) = profile.run_pre_enqueue(gate) {
+        if let refusal @ Err(_) = profile.run_pre_enqueue(gate, None) {
             let Name { namespace, name } = record::name(&pod);
             let Verdict { code, plugin, reasons } = record::verdict(&refusal);
             decision.gated.push(Gated { namespace, name, code, plugin, reasons });
@@ -100,7 +100,8 @@ impl QueueHost for Host<'_> {
     }
 
     fn pre_enqueue(&self, pod: &QueuedPodInfo, now: Duration) -> Outcome {
-        self.profile.run_pre_enqueue(Enqueue { pod: &pod.pod, now, preempting: false })
+        let cx = Enqueue { pod: &pod.pod, now, preempting: false };
+        self.profile.run_pre_enqueue(cx, pod.gating_plugin)
     }
 
     fn hints(&self) -> &QueueingHintMaps {
