@@ -168,7 +168,7 @@ fn condition_is_true(pod: &Value, kind: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn cells_of(status: Value) -> Vec<String> {
+    fn cells_of(status: &Value) -> Vec<String> {
         let pod = json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"containers": [{"name": "c"}]}, "status": status});
         shown(&pod)
@@ -179,19 +179,19 @@ mod tests {
         cells(pod, now).iter().map(|it| it.as_str().unwrap().to_owned()).collect()
     }
 
-    fn container(state: Value) -> Value {
+    fn container(state: &Value) -> Value {
         json!({"phase": "Running", "containerStatuses": [{"name": "c", "state": state}]})
     }
 
     #[test]
     fn a_fresh_pod_shows_none_for_what_it_lacks() {
-        let shown = cells_of(json!({"phase": "Pending"}));
+        let shown = cells_of(&json!({"phase": "Pending"}));
         assert_eq!(shown, ["0/1", "Pending", "0", "5m", "<none>", "<none>", "<none>", "<none>"]);
     }
 
     #[test]
     fn a_running_pod_counts_its_ready_containers() {
-        let shown = cells_of(json!({"phase": "Running", "podIPs": [{"ip": "10.1.1.1"}],
+        let shown = cells_of(&json!({"phase": "Running", "podIPs": [{"ip": "10.1.1.1"}],
             "containerStatuses": [{"name": "c", "ready": true, "restartCount": 0,
                 "state": {"running": {}}}]}));
         assert_eq!(shown[..5], ["1/1", "Running", "0", "5m", "10.1.1.1"]);
@@ -200,31 +200,31 @@ mod tests {
     /// Each as `kubectl get pods` against kube-apiserver 1.36 showed it.
     #[test]
     fn the_status_is_what_matters_most() {
-        let status = |it| cells_of(it).remove(1);
-        assert_eq!(status(json!({"phase": "Failed", "reason": "Evicted"})), "Evicted");
+        let status = |it: &Value| cells_of(it).remove(1);
+        assert_eq!(status(&json!({"phase": "Failed", "reason": "Evicted"})), "Evicted");
         assert_eq!(
-            status(json!({"phase": "Pending", "conditions": [{"type": "PodScheduled",
+            status(&json!({"phase": "Pending", "conditions": [{"type": "PodScheduled",
                 "status": "False", "reason": "SchedulingGated"}]})),
             "SchedulingGated"
         );
         assert_eq!(
-            status(json!({"phase": "Pending", "conditions": [{"type": "PodScheduled",
+            status(&json!({"phase": "Pending", "conditions": [{"type": "PodScheduled",
                 "status": "False", "reason": "Unschedulable"}]})),
             "Pending"
         );
-        let waiting = |reason| container(json!({"waiting": {"reason": reason}}));
-        assert_eq!(status(waiting("CrashLoopBackOff")), "CrashLoopBackOff");
-        assert_eq!(status(container(json!({"terminated": {"exitCode": 2}}))), "ExitCode:2");
-        assert_eq!(status(container(json!({"terminated": {"signal": 9}}))), "Signal:9");
+        let waiting = |reason: &str| container(&json!({"waiting": {"reason": reason}}));
+        assert_eq!(status(&waiting("CrashLoopBackOff")), "CrashLoopBackOff");
+        assert_eq!(status(&container(&json!({"terminated": {"exitCode": 2}}))), "ExitCode:2");
+        assert_eq!(status(&container(&json!({"terminated": {"signal": 9}}))), "Signal:9");
         assert_eq!(
-            status(container(json!({"terminated": {"exitCode": 0, "reason": "Completed"}}))),
+            status(&container(&json!({"terminated": {"exitCode": 0, "reason": "Completed"}}))),
             "Completed"
         );
     }
 
     #[test]
     fn restarts_say_how_long_ago_the_last_was() {
-        let shown = cells_of(json!({"phase": "Running", "containerStatuses": [{"name": "c",
+        let shown = cells_of(&json!({"phase": "Running", "containerStatuses": [{"name": "c",
             "restartCount": 3, "lastState": {"terminated": {"finishedAt": "2026-01-01T00:01:00Z"}},
             "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}));
         assert_eq!(shown[2], "3 (4m ago)");
