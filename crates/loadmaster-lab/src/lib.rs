@@ -9,8 +9,10 @@
 //! `kubelet` react to it.
 
 pub mod api;
+pub mod controllers;
 pub mod decode;
 pub mod defaults;
+pub mod kubelet;
 pub mod patch;
 pub mod protobuf;
 pub mod resources;
@@ -21,3 +23,4 @@ pub mod status;
 pub mod store;
 pub mod tables;
 pub mod validation;
+mod values;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::age::{human_duration, parse, since, whole_seconds};
 use super::text::{list, number, or_none, text};
+use crate::values::condition_is_true;
 
 /// Ready, Status, Restarts, Age, IP, Node, Nominated Node, Readiness Gates.
 pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
@@ -156,12 +157,6 @@ fn ended(terminated: &Value) -> String {
         ("", signal) => format!("Signal:{signal}"),
         (reason, _) => reason.to_owned(),
     }
-}
-
-fn condition_is_true(pod: &Value, kind: &str) -> bool {
-    list(pod, "/status/conditions")
-        .iter()
-        .any(|it| text(it, "/type") == kind && text(it, "/status") == "True")
 }
 
 #[cfg(test)]

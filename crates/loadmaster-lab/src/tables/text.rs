@@ -2,20 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// A text member, empty where it is absent.
-pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// A number member, 0 where it is absent.
-pub(super) fn number(object: &Value, pointer: &str) -> i64 {
-    object.pointer(pointer).and_then(Value::as_i64).unwrap_or_default()
-}
-
-/// The items of a list member.
-pub(super) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
-    object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
+pub(super) use crate::values::{list, number, text};
 
 /// The text, or `<none>` where it is empty.
 pub(super) fn or_none(text: &str) -> &str {

@@ -1,0 +1,96 @@
+//! All controllers of a cluster, driven together.
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use super::runner::{Runner, Work};
+use super::{
+    Controller, Deployments, Disruption, GarbageCollector, Namespaces, NodeTaints, PodGc,
+    ReplicaSets, TaintEviction,
+};
+use crate::api::Api;
+
+/// The controllers of one cluster.
+///
+/// ```no_run
+/// # async fn example(api: loadmaster_lab::api::Api) {
+/// use loadmaster_lab::controllers::Manager;
+/// let cancel = tokio_util::sync::CancellationToken::new();
+/// Manager::with_defaults(api).run(cancel).await;
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Manager {
+    api: Api,
+    loops: Vec<Box<dyn Work>>,
+}
+
+impl Manager {
+    /// A manager without any controller.
+    pub fn new(api: Api) -> Self {
+        Self { api, loops: Vec::new() }
+    }
+
+    /// Deployments, replica sets, garbage, namespaces, taints, evictions, pods of lost nodes and
+    /// disruption budgets.
+    pub fn with_defaults(api: Api) -> Self {
+        Self::new(api)
+            .with(Namespaces)
+            .with(Deployments)
+            .with(ReplicaSets)
+            .with(NodeTaints)
+            .with(TaintEviction::default())
+            .with(PodGc::default())
+            .with(Disruption)
+            .with_work(GarbageCollector::default())
+    }
+
+    /// Adds a controller; they run in the order in which they are added.
+    #[must_use]
+    pub fn with(self, controller: impl Controller) -> Self {
+        self.with_work(Runner::new(controller))
+    }
+
+    /// Adds a loop of another form.
+    #[must_use]
+    pub fn with_work(mut self, work: impl Work) -> Self {
+        self.loops.push(Box::new(work));
+        self
+    }
+
+    /// Lets every controller work until none has anything to do at `now`; returns when one wants to
+    /// be called again.
+    pub fn settle(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let mut busy = true;
+        while busy {
+            busy = false;
+            for work in &mut self.loops {
+                busy |= work.step(&self.api, now);
+            }
+        }
+        self.loops.iter().filter_map(|it| it.next_time()).min()
+    }
+
+    /// Works until cancelled, woken by changes of the store and by the controllers' own times.
+    pub async fn run(mut self, cancel: CancellationToken) {
+        let mut changed = self.api.store().any_change();
+        while !cancel.is_cancelled() {
+            changed.mark_unchanged();
+            let now = Timestamp::now();
+            let next = self.settle(now);
+            let pause = next.map(|next| next.duration_since(now).unsigned_abs());
+            let timer = async {
+                match pause {
+                    Some(pause) => tokio::time::sleep(pause).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = timer => {}
+                // The store, and with it the sender, lives as long as this manager.
+                _ = changed.changed() => {}
+            }
+        }
+    }
+}

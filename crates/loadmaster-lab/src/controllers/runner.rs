@@ -1,0 +1,148 @@
+//! From watches to calls: which objects a controller must look at, and when again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::api::Api;
+use crate::resources::Collection;
+use crate::status::Status;
+use crate::store::{Watch, text};
+
+/// What a controller looks at: an object by its place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The namespace, empty for cluster-scoped objects.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Key {
+    /// The place of an object.
+    pub fn of(object: &Value) -> Self {
+        Self { namespace: text(object, "namespace").into(), name: text(object, "name").into() }
+    }
+
+    /// The place with this namespace and name.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
+
+/// One loop over one kind of object.
+pub trait Controller: Debug + Send + 'static {
+    /// The collections whose changes matter to it.
+    fn watches(&self) -> Vec<Collection>;
+
+    /// The objects to look at after `object` of `collection` has come, changed or gone.
+    fn keys(&self, api: &Api, collection: Collection, object: &Value) -> Vec<Key>;
+
+    /// Brings the cluster closer to what the object asks for, and says when to look again even if
+    /// nothing changes.
+    ///
+    /// # Errors
+    /// A refused write; the object is looked at again after a pause.
+    fn reconcile(
+        &mut self,
+        api: &Api,
+        key: &Key,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Status>;
+}
+
+/// Something that makes progress when the store has changed or a time has come.
+pub trait Work: Debug + Send + 'static {
+    /// Does what is to be done now; returns whether there was anything.
+    fn step(&mut self, api: &Api, now: Timestamp) -> bool;
+
+    /// When there is something to do even if the store does not change.
+    fn next_time(&self) -> Option<Timestamp>;
+}
+
+/// Retries after a refusal start with this pause and double up to [`RETRY_MAX`].
+const RETRY_MIN: SignedDuration = SignedDuration::from_millis(100);
+/// The longest pause between retries.
+const RETRY_MAX: SignedDuration = SignedDuration::from_secs(30);
+
+/// Runs one [`Controller`].
+#[derive(Debug)]
+pub struct Runner<C> {
+    controller: C,
+    watches: Vec<(Collection, Option<Watch>)>,
+    due: BTreeSet<Key>,
+    later: BTreeMap<Key, Timestamp>,
+    pauses: BTreeMap<Key, SignedDuration>,
+}
+
+impl<C: Controller> Runner<C> {
+    /// A runner that begins by looking at everything there is.
+    pub fn new(controller: C) -> Self {
+        let watches = controller.watches().into_iter().map(|it| (it, None)).collect();
+        Self {
+            controller,
+            watches,
+            due: BTreeSet::new(),
+            later: BTreeMap::new(),
+            pauses: BTreeMap::new(),
+        }
+    }
+
+    /// Collects the keys that changes name. A watch that is new or fell behind starts from a list.
+    fn collect(&mut self, api: &Api) {
+        for (collection, watch) in &mut self.watches {
+            let changes = watch.as_mut().and_then(|watch| watch.ready().ok());
+            let Some(changes) = changes else {
+                let (objects, fresh) = api.store().list_and_watch(*collection, None);
+                for object in objects {
+                    self.due.extend(self.controller.keys(api, *collection, &object));
+                }
+                *watch = Some(fresh);
+                continue;
+            };
+            for change in changes {
+                self.due.extend(self.controller.keys(api, *collection, &change.object));
+                if let Some(previous) = change.previous {
+                    self.due.extend(self.controller.keys(api, *collection, &previous));
+                }
+            }
+        }
+    }
+
+    fn look_at(&mut self, api: &Api, key: Key, now: Timestamp) {
+        self.later.remove(&key);
+        match self.controller.reconcile(api, &key, now) {
+            Ok(next) => {
+                self.pauses.remove(&key);
+                self.later.extend(next.map(|next| (key, next)));
+            }
+            Err(status) => {
+                tracing::debug!(controller = ?self.controller, ?key, error = %status.message,
+                    "a write was refused, trying again later");
+                let pause = self.pauses.entry(key.clone()).or_insert(RETRY_MIN);
+                self.later.insert(key, now + *pause);
+                *pause = (*pause * 2).min(RETRY_MAX);
+            }
+        }
+    }
+}
+
+impl<C: Controller> Work for Runner<C> {
+    fn step(&mut self, api: &Api, now: Timestamp) -> bool {
+        self.collect(api);
+        let ripe = self.later.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone());
+        self.due.extend(ripe.collect::<Vec<_>>());
+        let due = std::mem::take(&mut self.due);
+        let any = !due.is_empty();
+        for key in due {
+            self.look_at(api, key, now);
+        }
+        any
+    }
+
+    fn next_time(&self) -> Option<Timestamp> {
+        self.later.values().min().copied()
+    }
+}
