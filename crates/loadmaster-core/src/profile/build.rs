@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use loadmaster_config::EffectiveProfile;
 use loadmaster_framework::{BuildError, Gates, Hooks, Point, Registry, api::Text};
 use serde_json::Value;
 
@@ -36,24 +35,6 @@ pub struct ProfileSpec {
     pub plugins: BTreeMap<Point, Vec<PluginRef>>,
     /// Arguments by plugin; an absent entry means the plugin's defaults.
     pub args: BTreeMap<String, Value>,
-}
-
-impl From<&EffectiveProfile> for ProfileSpec {
-    fn from(profile: &EffectiveProfile) -> Self {
-        let weight = |name: &String| profile.score_weights.get(name).copied().unwrap_or(1);
-        let listed = |point: Point| {
-            let names = profile.plugins_at(point).iter();
-            names.map(|it| PluginRef { name: it.clone(), weight: weight(it) }).collect()
-        };
-        let percentage = profile.percentage_of_nodes_to_score;
-        Self {
-            scheduler_name: profile.scheduler_name.clone(),
-            // Validation lets 0..=100 pass.
-            percentage_of_nodes_to_score: percentage.map(|it| u32::try_from(it).unwrap_or(0)),
-            plugins: Point::ALL.iter().map(|point| (*point, listed(*point))).collect(),
-            args: profile.args.clone(),
-        }
-    }
 }
 
 /// Why a profile cannot be built.
