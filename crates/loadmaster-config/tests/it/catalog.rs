@@ -1,4 +1,4 @@
-//! The in-tree plugins of kube-scheduler 1.36, and two of another make.
+//! The in-tree plugins of kube-scheduler 1.36, and some of another make.
 //!
 //! The points are those of the recorded default profile.
 
@@ -28,7 +28,7 @@ impl Default for ConcentrateArgs {
     }
 }
 
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 23] = [
     "SchedulingGates",
     "PrioritySort",
     "NodeUnschedulable",
@@ -50,6 +50,7 @@ const NAMES: [&str; 22] = [
     "DefaultBinder",
     "NodeDeclaredFeatures",
     "Concentrate",
+    "CacheLocality",
     "OtherSort",
 ];
 
@@ -82,6 +83,7 @@ impl Catalog for InTree {
             }
             "DefaultPreemption" => &[PreEnqueue, PostFilter],
             "ImageLocality" => &[Score],
+            "CacheLocality" => &[Filter, Score],
             "DefaultBinder" => &[Bind],
             "Concentrate" if args["rejectEverything"] == true => &[Filter, PreScore, Score],
             "NodeResourcesBalancedAllocation" | "Concentrate" => &[PreScore, Score],

@@ -4,5 +4,6 @@ mod catalog;
 mod errors;
 mod golden;
 mod never_panics;
+mod profiles;
 mod show;
 mod warnings;

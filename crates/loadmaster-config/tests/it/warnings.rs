@@ -83,14 +83,3 @@ fn wrong_arguments_of_node_resources_fit_while_it_is_off() {
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[1].starts_with("profiles[0].pluginConfig[0].args.ignoredResources[0]: Invalid"));
 }
-
-/// The profile of the course, word for word but for the kubeconfig: Concentrate at `score` alone.
-#[test]
-fn the_profile_of_the_course_is_accepted_with_a_word_about_its_pre_score() {
-    let body = "leaderElection:\n  leaderElect: false\nprofiles:\n- schedulerName: \
-                concentrate-scheduler\n  plugins:\n    score:\n      enabled: [{name: Concentrate, \
-                weight: 10}]\n  pluginConfig:\n  - name: Concentrate\n    args: {labelKey: app}\n";
-    let told = warnings(body);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("Concentrate runs at `score` but not at `preScore`"));
-}
