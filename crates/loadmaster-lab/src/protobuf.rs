@@ -5,7 +5,7 @@
 //! for bindings, leases and events. Answers stay JSON, so decoding is all that is needed.
 //!
 //! A body is the four bytes `k8s\0` and a `runtime.Unknown` message that names the kind and holds
-//! the object's own message. The [schema](crate::schema) table drives the rest.
+//! the object's own message. The [`schema`] table drives the rest.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

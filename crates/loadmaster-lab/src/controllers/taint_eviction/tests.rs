@@ -33,7 +33,7 @@ fn a_pod_goes_at_once_in_time_or_never_by_its_tolerations() {
     world.settle();
     taint(
         &world,
-        json!([{"key": "k", "value": "v", "effect": "NoExecute"},
+        &json!([{"key": "k", "value": "v", "effect": "NoExecute"},
         {"key": "other", "effect": "NoSchedule"}]),
     );
     world.settle();
