@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use loadmaster_config::Extender;
 use loadmaster_framework::{
     Cycle, NodeInfo, NodeScore, Outcome, PodInfo, Status,
     api::{ResourceList, Text},
@@ -29,6 +30,22 @@ pub struct ExtenderSpec {
     pub ignorable: bool,
     /// Resources that make a pod its business; empty makes every pod so.
     pub managed_resources: BTreeSet<Text>,
+}
+
+impl From<&Extender> for ExtenderSpec {
+    fn from(extender: &Extender) -> Self {
+        let managed = extender.managed_resources.iter();
+        Self {
+            name: extender.url_prefix.clone(),
+            filters: !extender.filter_verb.is_empty(),
+            prioritizes: !extender.prioritize_verb.is_empty(),
+            preempts: !extender.preempt_verb.is_empty(),
+            binds: !extender.bind_verb.is_empty(),
+            weight: extender.weight,
+            ignorable: extender.ignorable,
+            managed_resources: managed.map(|it| Text::from(&*it.name)).collect(),
+        }
+    }
 }
 
 /// The name under which refusals by extenders are counted (upstream: `ExtenderName`).

@@ -2,7 +2,13 @@
 
 use std::time::Duration;
 
-use crate::{cycle::ExtenderSpec, profile::Profile};
+use loadmaster_config::Loaded;
+use loadmaster_framework::{Gates, Registry};
+
+use crate::{
+    cycle::ExtenderSpec,
+    profile::{Profile, ProfileError, ProfileSpec},
+};
 
 /// What a scheduler is made of. `Default` has upstream's defaults and no profile.
 #[derive(Debug)]
@@ -19,6 +25,32 @@ pub struct SchedulerOptions {
     pub extenders: Vec<ExtenderSpec>,
     /// Draws among equal nodes come from this alone.
     pub seed: u64,
+}
+
+impl SchedulerOptions {
+    /// What a loaded configuration asks for, with plugins from `registry`.
+    ///
+    /// # Errors
+    /// [`ProfileError`] where a plugin cannot be built.
+    pub fn from_config(
+        loaded: &Loaded,
+        registry: &Registry,
+        gates: &Gates,
+    ) -> Result<Self, ProfileError> {
+        let profiles = loaded.profiles.iter();
+        let seconds = |it: i64| Duration::from_secs(u64::try_from(it).unwrap_or(0));
+        Ok(Self {
+            profiles: profiles
+                .map(|it| Profile::build(&ProfileSpec::from(it), registry, gates))
+                .collect::<Result<_, _>>()?,
+            percentage_of_nodes_to_score: u32::try_from(loaded.config.percentage_of_nodes_to_score)
+                .unwrap_or(0),
+            pod_initial_backoff: seconds(loaded.config.pod_initial_backoff_seconds),
+            pod_max_backoff: seconds(loaded.config.pod_max_backoff_seconds),
+            extenders: loaded.config.extenders.iter().map(ExtenderSpec::from).collect(),
+            seed: 0,
+        })
+    }
 }
 
 impl Default for SchedulerOptions {
