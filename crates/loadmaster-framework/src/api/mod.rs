@@ -72,8 +72,8 @@ pub use taint::{
 };
 pub use volume::{
     AwsElasticBlockStore, AzureDisk, CinderDisk, CsiVolume, EphemeralVolume, GcePersistentDisk,
-    Iscsi, PersistentVolumeClaimTemplate, PersistentVolumeClaimVolume, PortworxVolume, Rbd, Volume,
-    VsphereVolume,
+    ImageVolume, Iscsi, PersistentVolumeClaimTemplate, PersistentVolumeClaimVolume, PortworxVolume,
+    Rbd, Volume, VsphereVolume,
 };
 pub use workload::{Namespace, ReplicaSet, ReplicationController, Service, StatefulSet};
 

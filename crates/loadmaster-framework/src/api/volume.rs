@@ -32,6 +32,17 @@ pub struct Volume {
     pub iscsi: Option<Iscsi>,
     /// A Ceph block device.
     pub rbd: Option<Rbd>,
+    /// An image mounted as a volume (KEP-4639).
+    pub image: Option<ImageVolume>,
+}
+
+/// An image mounted as a volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImageVolume {
+    /// The image's name as written in the manifest.
+    #[serde(deserialize_with = "null_as_default")]
+    pub reference: Text,
 }
 
 /// A reference to a claim.
