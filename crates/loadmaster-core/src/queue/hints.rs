@@ -56,7 +56,7 @@ impl QueueingHintMap {
         self.register(plugin, vec![ClusterEventWithHint::always(resource, action)]);
     }
 
-    fn register(&mut self, plugin: &'static str, events: Vec<ClusterEventWithHint>) {
+    pub(super) fn register(&mut self, plugin: &'static str, events: Vec<ClusterEventWithHint>) {
         let on_nodes = |action: ActionType| {
             let mut nodes = events.iter().filter(|it| it.event.resource == EventResource::Node);
             nodes.any(|it| it.event.action.intersects(action))
@@ -83,6 +83,9 @@ impl QueueingHintMap {
 const REJECTING: [Point; 5] =
     [Point::PreEnqueue, Point::PreFilter, Point::Filter, Point::Reserve, Point::Permit];
 
+/// What each profile's plugins have registered for one event, by scheduler name.
+pub(super) type Interests<'a> = BTreeMap<&'a str, Vec<&'a Registration>>;
+
 /// The interests of every profile, by scheduler name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueingHintMaps(BTreeMap<Text, QueueingHintMap>);
@@ -91,6 +94,11 @@ impl QueueingHintMaps {
     /// Those of the profile of this scheduler name.
     pub fn get(&self, scheduler_name: &str) -> Option<&QueueingHintMap> {
         self.0.get(scheduler_name)
+    }
+
+    /// What is registered that covers `event`, by scheduler name.
+    pub(super) fn covering(&self, event: ClusterEvent) -> Interests<'_> {
+        self.0.iter().map(|(name, map)| (&**name, map.covering(event).collect())).collect()
     }
 
     /// Whether any plugin of any profile looks at `event`; wildcards concern all.

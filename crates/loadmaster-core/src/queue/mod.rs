@@ -17,6 +17,8 @@ mod moves;
 mod nominator;
 mod pending;
 mod scheduling_queue;
+#[cfg(test)]
+mod tests;
 mod unschedulable;
 
 pub use hints::{EXTENDER_NAME, QueueingHintMap, QueueingHintMaps, Registration};

@@ -6,7 +6,9 @@ use loadmaster_framework::api::{ObjectKey, Pod};
 use loadmaster_framework::{ClusterEvent, Hint, Object, PodInfo, QueuedPodInfo, QueueingHint};
 
 use super::{
-    Change, QueueHost, QueuePart, SchedulingQueue, backoff::BackoffQueue, hints::is_wild_card,
+    Change, QueueHost, QueuePart, Registration, SchedulingQueue,
+    backoff::BackoffQueue,
+    hints::{Interests, is_wild_card},
 };
 use crate::event;
 
@@ -69,10 +71,11 @@ impl SchedulingQueue {
         if !host.hints().covers(change.event) {
             return;
         }
+        let interests = host.hints().covering(change.event);
         let concerned = self.unschedulable.iter().filter(|(_, info)| concerns(&info.pod));
         let woken: Vec<_> = concerned
-            .filter(|(_, info)| gate_may_open(host, info, change.event))
-            .map(|(key, info)| (key.clone(), strategy(host, info, change)))
+            .filter(|(_, info)| gate_may_open(info, &interests))
+            .map(|(key, info)| (key.clone(), strategy(host, info, change, &interests)))
             .filter(|(_, strategy)| *strategy != Strategy::Skip)
             .collect();
         for (key, strategy) in woken {
@@ -171,7 +174,7 @@ impl SchedulingQueue {
         let (old, new) = (Object::Pod(Arc::clone(old)), Object::Pod(Arc::clone(info.pod.pod())));
         for event in events {
             let change = Change { event: *event, old: Some(&old), new: Some(&new) };
-            let strategy = strategy(host, &info, change);
+            let strategy = strategy(host, &info, change, &host.hints().covering(*event));
             if strategy == Strategy::Skip {
                 continue;
             }
@@ -199,7 +202,8 @@ impl SchedulingQueue {
             tracing::error!(pod = %info.pod.key(), "pod comes back that was not in flight");
             return Strategy::AfterBackoff;
         };
-        best(info, changes.map(|change| strategy(host, info, change)))
+        let interests = |change: Change<'_>| host.hints().covering(change.event);
+        best(info, changes.map(|change| strategy(host, info, change, &interests(change))))
     }
 
     pub(super) fn flush_backoff_completed(&mut self, host: &dyn QueueHost, now: Duration) {
@@ -226,16 +230,21 @@ impl SchedulingQueue {
     }
 }
 
-/// Whether the plugin that gates the pod, if one does, looks at `event`.
-fn gate_may_open(host: &dyn QueueHost, info: &QueuedPodInfo, event: ClusterEvent) -> bool {
+/// Whether the plugin that gates the pod, if one does, looks at the event.
+fn gate_may_open(info: &QueuedPodInfo, interests: &Interests<'_>) -> bool {
     let Some(gate) = info.gating_plugin else { return true };
-    let map = host.hints().get(info.pod.scheduler_name());
-    map.is_some_and(|map| map.covering(event).any(|it| it.plugin == gate))
+    let of_profile = interests.get(info.pod.scheduler_name());
+    of_profile.is_some_and(|it| it.iter().any(|it| it.plugin == gate))
 }
 
 /// Whether a change makes another try of the pod worth it: what the plugins say that rejected it
 /// (upstream: `isPodWorthRequeuing`).
-fn strategy(host: &dyn QueueHost, info: &QueuedPodInfo, change: Change<'_>) -> Strategy {
+fn strategy(
+    host: &dyn QueueHost,
+    info: &QueuedPodInfo,
+    change: Change<'_>,
+    interests: &Interests<'_>,
+) -> Strategy {
     if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
         return Strategy::AfterBackoff;
     }
@@ -244,32 +253,32 @@ fn strategy(host: &dyn QueueHost, info: &QueuedPodInfo, change: Change<'_>) -> S
         let meant = change.new.is_none_or(|it| it.metadata().uid == *info.pod.uid());
         return if meant { Strategy::AfterBackoff } else { Strategy::Skip };
     }
-    let Some(map) = host.hints().get(info.pod.scheduler_name()) else {
+    let Some(registrations) = interests.get(info.pod.scheduler_name()) else {
         return Strategy::AfterBackoff;
     };
-    let answers = map.covering(change.event).filter_map(|it| {
+    let answers = registrations.iter().filter_map(|it| {
         let pending = info.pending_plugins.contains(it.plugin);
         if !pending && !info.unschedulable_plugins.contains(it.plugin) {
             return None;
         }
-        let hint = || {
-            host.queueing_hint(
-                it.plugin,
-                Hint {
-                    registered: it.event.event,
-                    event: change.event,
-                    pod: &info.pod,
-                    old: change.old,
-                    new: change.new,
-                    listers: host.listers(),
-                },
-            )
-        };
-        let queue =
-            !it.event.has_hint || hint().unwrap_or(QueueingHint::Queue) == QueueingHint::Queue;
+        let queue = !it.event.has_hint || hinted(host, info, change, it) == QueueingHint::Queue;
         queue.then_some(if pending { Strategy::Immediately } else { Strategy::AfterBackoff })
     });
     best(info, answers)
+}
+
+/// What the plugin says of the change; an error counts as yes, lest the pod be stuck.
+fn hinted(
+    host: &dyn QueueHost,
+    info: &QueuedPodInfo,
+    change: Change<'_>,
+    registration: &Registration,
+) -> QueueingHint {
+    let Change { event, old, new } = change;
+    let registered = registration.event.event;
+    let listers = host.listers();
+    let hint = Hint { registered, event, pod: &info.pod, old, new, listers };
+    host.queueing_hint(registration.plugin, hint).unwrap_or(QueueingHint::Queue)
 }
 
 /// The strongest of the answers, without asking further once nothing stronger can come.
