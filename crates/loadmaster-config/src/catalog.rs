@@ -5,7 +5,10 @@ use loadmaster_framework::{
 };
 use serde_json::Value;
 
-use crate::{plugins, points::PointSet};
+use crate::{
+    plugins,
+    points::{Point, PointSet},
+};
 
 /// The plugins that a scheduler is made of, as far as its configuration is concerned.
 ///
@@ -124,6 +127,28 @@ fn decode_error(path: &str, message: String) -> ArgsError {
         }
         None => ArgsError::Invalid { path: path.to_owned(), message },
     }
+}
+
+/// The plugins that upstream knows though their feature gates are off in 1.36: a file may enable
+/// them, and that has no effect.
+const GATED: [(&str, &[Point]); 3] = [
+    ("GangScheduling", &[Point::PreEnqueue, Point::Permit]),
+    ("TopologyPlacementGenerator", &[Point::PlacementGenerate]),
+    ("PodGroupPodsCount", &[Point::PlacementScore]),
+];
+
+/// Whether `plugin` may be enabled without effect, because its feature gate is off in 1.36. Such a
+/// plugin is listed in an effective profile and is not to be built.
+pub fn is_gated(plugin: &str) -> bool {
+    GATED.iter().any(|(name, _)| *name == plugin)
+}
+
+/// The points that `plugin` serves, be it in the catalog or gated.
+pub(crate) fn served(catalog: &dyn Catalog, plugin: &str, args: &Value) -> Option<PointSet> {
+    let gated = || GATED.iter().find(|(name, _)| *name == plugin);
+    catalog
+        .points(plugin, args)
+        .or_else(|| gated().map(|(_, points)| points.iter().copied().collect()))
 }
 
 /// The plugins for which upstream has an argument type: it refuses their unknown fields.

@@ -132,5 +132,7 @@ pub(crate) fn did_you_mean<'w>(
     given: &str,
     words: impl IntoIterator<Item = &'w str>,
 ) -> Option<String> {
+    // No word is that long, and comparing takes time.
+    let given = Some(given).filter(|it| it.len() <= 100)?;
     nearest(given, words).map(|it| format!("did you mean {it}?"))
 }

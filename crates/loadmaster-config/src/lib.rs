@@ -8,13 +8,14 @@
 //! meant is a [`Warning`].
 //!
 //! Which plugins there are is the caller's to say, through [`Catalog`]. No input makes this crate
-//! panic. It reads no files, but looks whether the certificates that an extender names are there.
+//! panic. It reads no files but the certificates that an extender names.
 
 mod catalog;
 mod config;
 mod decode;
 mod document;
 mod error;
+mod extenders;
 mod go_json;
 mod golden_view;
 mod load;
@@ -26,7 +27,7 @@ mod validate;
 mod warnings;
 mod written;
 
-pub use catalog::{ArgsError, Catalog, RegistryCatalog};
+pub use catalog::{ArgsError, Catalog, RegistryCatalog, is_gated};
 pub use config::{
     API_VERSION, Args, Base64, ClientConnection, Extender, ExtenderManagedResource,
     ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, LeaderElection, PluginConfig, Profile,

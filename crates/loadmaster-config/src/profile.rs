@@ -9,7 +9,7 @@ use loadmaster_framework::field::{aggregate, child, element};
 use serde_json::Value;
 
 use crate::{
-    catalog::Catalog,
+    catalog::{self, Catalog},
     config::{Args, KubeSchedulerConfiguration, Profile},
     error::{Problem, did_you_mean},
     plugins::{MULTI_POINT, PluginRef},
@@ -84,7 +84,7 @@ impl<'c> Builder<'c> {
     fn new(profile: &'c Profile, path: String, catalog: &'c dyn Catalog) -> Self {
         let serves = profile.plugins.names().into_iter().filter_map(|name| {
             let args = args_of(profile, name).and_then(Args::typed).unwrap_or(&Value::Null);
-            Some((name, catalog.points(name, args)?))
+            Some((name, catalog::served(catalog, name, args)?))
         });
         Self { profile, path, catalog, serves: serves.collect() }
     }
@@ -150,7 +150,7 @@ impl<'c> Builder<'c> {
                     Some(points) if !points.contains(point) => {
                         let (name, interface) = (&plugin.name, point.interface());
                         let message = format!("plugin {name:?} does not extend {interface} plugin");
-                        let hint = served(*points);
+                        let hint = points_hint(*points);
                         problems.push(Problem::new(path(), message).hint(hint));
                     }
                     Some(_) if !seen.insert(&plugin.name) => {
@@ -290,7 +290,7 @@ fn twice(path: String, name: &str, point: Point) -> Problem {
     Problem::new(path, format!("plugin {name:?} already registered as {:?}", point.interface()))
 }
 
-fn served(points: PointSet) -> String {
+fn points_hint(points: PointSet) -> String {
     let fields = Point::ALL.into_iter().filter(|it| points.contains(*it)).map(Point::field);
     format!("it serves {}", fields.collect::<Vec<_>>().join(", "))
 }

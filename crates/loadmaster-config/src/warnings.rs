@@ -4,7 +4,7 @@ use loadmaster_framework::field::{child, element};
 use serde_json::Value;
 
 use crate::{
-    catalog::{Catalog, FIT},
+    catalog::{self, Catalog, FIT, is_gated},
     config::{Args, KubeSchedulerConfiguration, PluginConfig, Profile},
     error::{Warning, did_you_mean},
     plugins::PluginRef,
@@ -27,8 +27,12 @@ pub(crate) fn of_names(config: &KubeSchedulerConfiguration, catalog: &dyn Catalo
             }
             let enabled = child(&path, "enabled");
             for (index, plugin) in set.enabled.iter().enumerate() {
-                let path = child(&element(&enabled, index), "weight");
-                found.extend(odd_weight(plugin).map(|it| (path, it)));
+                let path = element(&enabled, index);
+                if is_gated(&plugin.name) {
+                    let message = format!("{} has no effect: its feature gate is off", plugin.name);
+                    found.push((path.clone(), message));
+                }
+                found.extend(odd_weight(plugin).map(|it| (child(&path, "weight"), it)));
             }
         }
         let path = child(&path, "pluginConfig");
@@ -46,7 +50,7 @@ pub(crate) fn of_names(config: &KubeSchedulerConfiguration, catalog: &dyn Catalo
 
 /// Disabling a plugin that does not exist has no effect, which a slip of the pen hides.
 fn disabled_unknown(name: &str, catalog: &dyn Catalog) -> Option<String> {
-    if name == "*" || catalog.points(name, &Value::Null).is_some() {
+    if name == "*" || catalog::served(catalog, name, &Value::Null).is_some() {
         return None;
     }
     let hint = did_you_mean(name, catalog.names()).map(|it| format!(" ({it})")).unwrap_or_default();
@@ -77,7 +81,7 @@ fn odd_config(
     let enabled = profile.plugins.names().contains(&&**name);
     let mut found = Vec::new();
     if !enabled {
-        let hint = match catalog.points(name, &Value::Null) {
+        let hint = match catalog::served(catalog, name, &Value::Null) {
             Some(_) => None,
             None => did_you_mean(name, catalog.names()),
         };

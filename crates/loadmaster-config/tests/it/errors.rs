@@ -89,11 +89,29 @@ fn an_unknown_argument_of_an_in_tree_plugin_is_an_error() {
     assert!(error.starts_with(path), "{error}");
 }
 
-/// Upstream opens the files of an extender when it makes its client.
+/// From `TLSConfigFor` of client-go, which an extender's client is made with.
 #[test]
-fn a_certificate_that_is_not_there_is_found_when_extenders_are_built() {
-    let body = "extenders:\n- urlPrefix: https://e/\n  tlsConfig: {caFile: /nonexistent/ca}\n";
-    assert!(refused(Stage::Build, body).contains("open /nonexistent/ca: "));
+fn certificates_of_an_extender_must_be_there_and_be_certificates() {
+    let told = |tls: &str| {
+        let body = format!("extenders:\n- urlPrefix: https://e/\n  tlsConfig: {{{tls}}}\n");
+        refused(Stage::Build, &body)
+    };
+    assert!(
+        told("caFile: /nonexistent/ca")
+            .ends_with("open /nonexistent/ca: no such file or directory")
+    );
+    assert!(told("caData: Zm9v").ends_with("unable to parse bytes as PEM block"));
+    assert!(told("certData: Zm9v, keyData: Zm9v").ends_with("PEM data in certificate input"));
+    assert!(told("caData: Zm9v, insecure: true").ends_with("insecure flag is not allowed"));
+}
+
+/// Without TLS nothing is made of a certificate, so nobody looks for it.
+#[test]
+fn a_certificate_that_is_not_used_need_not_be_there() {
+    let text = format!(
+        "{HEAD}extenders:\n- urlPrefix: http://e/\n  tlsConfig: {{certFile: /nonexistent/cert}}\n"
+    );
+    assert!(load(&text, "s.yaml", &InTree).is_ok());
 }
 
 /// From `buildExtenders`: the resources go to the plugin's arguments, which must be there.

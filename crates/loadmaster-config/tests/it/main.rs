@@ -5,5 +5,6 @@ mod errors;
 mod golden;
 mod never_panics;
 mod profiles;
+mod registry;
 mod show;
 mod warnings;

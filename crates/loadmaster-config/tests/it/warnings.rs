@@ -64,6 +64,16 @@ fn a_weight_of_zero_that_means_one() {
     assert!(told[0].starts_with("profiles[0].plugins.score.enabled[0].weight: weight 0"));
 }
 
+/// Upstream's registry has such plugins whatever the gates say.
+#[test]
+fn a_plugin_whose_feature_gate_is_off() {
+    let body = "profiles:\n- plugins:\n    multiPoint: {enabled: [{name: GangScheduling}]}\n";
+    let told = warnings(body);
+    let expected = "profiles[0].plugins.multiPoint.enabled[0]: GangScheduling has no effect: its \
+                    feature gate is off";
+    assert_eq!(told, [expected]);
+}
+
 #[test]
 fn a_point_without_its_companion() {
     let body = "profiles:\n- plugins:\n    preScore: {disabled: [{name: TaintToleration}]}\n    \

@@ -1,6 +1,6 @@
 //! From a loaded configuration to what a profile is built of.
 
-use loadmaster_config::EffectiveProfile;
+use loadmaster_config::{EffectiveProfile, is_gated};
 use loadmaster_framework::Point;
 
 use super::{PluginRef, ProfileSpec};
@@ -8,7 +8,7 @@ use super::{PluginRef, ProfileSpec};
 impl From<&EffectiveProfile> for ProfileSpec {
     fn from(profile: &EffectiveProfile) -> Self {
         let plugins = Point::ALL.iter().map(|&point| {
-            let names = profile.plugins_at(point).iter();
+            let names = profile.plugins_at(point).iter().filter(|it| !is_gated(it));
             let weight = |name: &String| match point {
                 Point::Score => profile.score_weights.get(name).copied().unwrap_or(1),
                 _ => 1,
