@@ -31,9 +31,10 @@ pub fn registry() -> Registry {
 fn register_all(registry: &mut Registry) -> Result<(), BuildError> {
     use academy::{cache_locality::CacheLocality, concentrate::Concentrate};
     use in_tree::{
-        default_binder::DefaultBinder, dynamic_resources::DynamicResources,
-        image_locality::ImageLocality, node_affinity::NodeAffinity,
-        node_declared_features::NodeDeclaredFeatures, node_name::NodeName, node_ports::NodePorts,
+        default_binder::DefaultBinder, default_preemption::DefaultPreemption,
+        dynamic_resources::DynamicResources, image_locality::ImageLocality,
+        node_affinity::NodeAffinity, node_declared_features::NodeDeclaredFeatures,
+        node_name::NodeName, node_ports::NodePorts,
         node_resources_balanced_allocation::NodeResourcesBalancedAllocation,
         node_resources_fit::NodeResourcesFit, node_unschedulable::NodeUnschedulable,
         pod_topology_spread::PodTopologySpread, priority_sort::PrioritySort,
@@ -53,6 +54,7 @@ fn register_all(registry: &mut Registry) -> Result<(), BuildError> {
         add::<NodeResourcesFit>,
         add::<PodTopologySpread>,
         add::<DynamicResources>,
+        add::<DefaultPreemption>,
         add::<NodeResourcesBalancedAllocation>,
         add::<ImageLocality>,
         add::<DefaultBinder>,

@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod default_binder;
+pub mod default_preemption;
 pub mod dynamic_resources;
 pub mod image_locality;
 pub mod node_affinity;
