@@ -2,7 +2,10 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use crate::api::{LabelSelector, Labels, Pod, PodAffinityTerm, PodResources, Selector, Text};
+use crate::api::{
+    LabelSelector, Labels, Pod, PodAffinityTerm, PodResources, Selector, SelectorError, Text,
+    WeightedPodAffinityTerm,
+};
 
 /// A pod, with what is derived from it once and read many times.
 #[derive(Clone, Debug)]
@@ -22,8 +25,8 @@ struct Terms {
 }
 
 impl PodInfo {
-    /// Derives what is needed of `pod`. Affinity terms whose selector is wrong are left out, and
-    /// [`PodInfo::affinity_error`] tells of them.
+    /// Derives what is needed of `pod`. Of a list of affinity terms in which a selector is wrong
+    /// none is kept, and [`PodInfo::affinity_error`] tells why.
     pub fn new(pod: Arc<Pod>) -> Self {
         let resources = PodResources::of(&pod);
         let terms = Terms::of(&pod).map(Box::new);
@@ -105,11 +108,8 @@ pub struct AffinityTerm {
 }
 
 impl AffinityTerm {
-    fn of(pod: &Pod, term: &PodAffinityTerm) -> Result<Self, String> {
-        let compile = |selector: &Option<LabelSelector>| match selector {
-            Some(selector) => selector.compile().map_err(|error| error.to_string()),
-            None => Ok(Selector::nothing()),
-        };
+    fn of(pod: &Pod, term: &PodAffinityTerm) -> Result<Self, SelectorError> {
+        let compile = |it: &Option<LabelSelector>| LabelSelector::compile_optional(it.as_ref());
         let own = term.namespaces.is_empty() && term.namespace_selector.is_none();
         Ok(Self {
             namespaces: if own { vec![pod.namespace().clone()] } else { term.namespaces.clone() },
@@ -143,39 +143,77 @@ impl Terms {
         if affinity.pod_affinity.is_none() && affinity.pod_anti_affinity.is_none() {
             return None;
         }
-        let mut all = Self::default();
+        let sides = [&affinity.pod_affinity, &affinity.pod_anti_affinity];
+        let [near, far] = sides.map(|it| it.as_ref().map_or(&[][..], |it| &it.required));
         let mut errors = Vec::new();
-        let mut required = |terms: &[PodAffinityTerm], into: &mut Vec<AffinityTerm>| {
-            for term in terms {
-                match AffinityTerm::of(pod, term) {
-                    Ok(term) => into.push(term),
-                    Err(error) => errors.push(error),
-                }
-            }
+        let mut note = |list: &str, error: SelectorError| errors.push(format!("{list}: {error}"));
+        let mut required = |list: &str, terms: &[PodAffinityTerm]| {
+            let terms = terms.iter().map(|term| AffinityTerm::of(pod, term));
+            terms.collect::<Result<_, _>>().unwrap_or_else(|error| {
+                note(list, error);
+                Vec::new()
+            })
         };
-        if let Some(it) = &affinity.pod_affinity {
-            required(&it.required, &mut all.required_affinity);
-        }
-        if let Some(it) = &affinity.pod_anti_affinity {
-            required(&it.required, &mut all.required_anti_affinity);
-        }
-        let preferred = [
-            (&affinity.pod_affinity, &mut all.preferred_affinity),
-            (&affinity.pod_anti_affinity, &mut all.preferred_anti_affinity),
-        ];
-        for (side, into) in preferred {
-            for weighted in side.iter().flat_map(|it| &it.preferred) {
-                match AffinityTerm::of(pod, &weighted.pod_affinity_term) {
-                    Ok(term) => into.push(WeightedAffinityTerm { term, weight: weighted.weight }),
-                    Err(error) => errors.push(error),
-                }
-            }
-        }
-        all.error = match errors.len() {
+        let required_affinity = required("requiredAffinityTerms", near);
+        let required_anti_affinity = required("requiredAntiAffinityTerms", far);
+        let [near, far] = sides.map(|it| it.as_ref().map_or(&[][..], |it| &it.preferred));
+        let mut preferred = |list: &str, terms: &[WeightedPodAffinityTerm]| {
+            let terms = terms.iter().map(|it| {
+                let term = AffinityTerm::of(pod, &it.pod_affinity_term)?;
+                Ok(WeightedAffinityTerm { term, weight: it.weight })
+            });
+            terms.collect::<Result<_, _>>().unwrap_or_else(|error| {
+                note(list, error);
+                Vec::new()
+            })
+        };
+        let preferred_affinity = preferred("preferredAffinityTerms", near);
+        let preferred_anti_affinity = preferred("preferredAntiAffinityTerms", far);
+        let error = match errors.len() {
             0 => None,
             1 => errors.pop(),
             _ => Some(format!("[{}]", errors.join(", "))),
         };
-        Some(all)
+        Some(Self {
+            required_affinity,
+            required_anti_affinity,
+            preferred_affinity,
+            preferred_anti_affinity,
+            error,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_with_a_wrong_selector_is_dropped_and_named() {
+        let term = |operator: &str| {
+            serde_json::json!({
+                "topologyKey": "zone",
+                "labelSelector": {"matchExpressions": [{"key": "app", "operator": operator}]},
+            })
+        };
+        let required = "requiredDuringSchedulingIgnoredDuringExecution";
+        let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+        let pod = serde_json::json!({"spec": {"affinity": {
+            "podAffinity": {required: [term("Exists"), term("Near")]},
+            "podAntiAffinity": {
+                required: [term("Exists")],
+                preferred: [{"weight": 1, "podAffinityTerm": term("Far")}],
+            },
+        }}});
+        let info = PodInfo::new(Arc::new(serde_json::from_value(pod).unwrap()));
+        assert!(info.required_affinity_terms().is_empty());
+        assert_eq!(info.required_anti_affinity_terms().len(), 1);
+        assert_eq!(
+            info.affinity_error(),
+            Some(
+                "[requiredAffinityTerms: \"Near\" is not a valid label selector operator, \
+                 preferredAntiAffinityTerms: \"Far\" is not a valid label selector operator]"
+            )
+        );
     }
 }

@@ -33,8 +33,8 @@ fn register_all(registry: &mut Registry) -> Result<(), BuildError> {
     use in_tree::{
         default_binder::DefaultBinder, default_preemption::DefaultPreemption,
         dynamic_resources::DynamicResources, image_locality::ImageLocality,
-        node_affinity::NodeAffinity, node_declared_features::NodeDeclaredFeatures,
-        node_name::NodeName, node_ports::NodePorts,
+        inter_pod_affinity::InterPodAffinity, node_affinity::NodeAffinity,
+        node_declared_features::NodeDeclaredFeatures, node_name::NodeName, node_ports::NodePorts,
         node_resources_balanced_allocation::NodeResourcesBalancedAllocation,
         node_resources_fit::NodeResourcesFit, node_unschedulable::NodeUnschedulable,
         pod_topology_spread::PodTopologySpread, priority_sort::PrioritySort,
@@ -53,6 +53,7 @@ fn register_all(registry: &mut Registry) -> Result<(), BuildError> {
         add::<NodePorts>,
         add::<NodeResourcesFit>,
         add::<PodTopologySpread>,
+        add::<InterPodAffinity>,
         add::<DynamicResources>,
         add::<DefaultPreemption>,
         add::<NodeResourcesBalancedAllocation>,
