@@ -9,6 +9,8 @@
 //! `kubelet` react to it.
 
 pub mod api;
+pub mod cli;
+pub mod cluster;
 pub mod controllers;
 pub mod decode;
 pub mod defaults;

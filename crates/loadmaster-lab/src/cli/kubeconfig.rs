@@ -1,0 +1,89 @@
+//! The kubeconfig of a lab.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use super::error::UserError;
+
+/// The first line of every kubeconfig that `lab` writes; without it a file is somebody else's.
+const MARK: &str = "# Written by `lab up`, removed by `lab down`.";
+
+/// Writes a kubeconfig for the server with the context `lab`, readable by its owner alone.
+///
+/// # Errors
+/// When the file is somebody else's or cannot be written.
+pub(super) fn write(file: &Path, server: &str) -> Result<(), UserError> {
+    if file.exists() && !is_ours(file) {
+        return Err(UserError::ForeignKubeconfig { file: file.to_owned() });
+    }
+    let failed = |source| UserError::Kubeconfig { file: file.to_owned(), source };
+    remove(file).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    let mut opened = options.write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
+    opened.write_all(text(server).as_bytes()).map_err(failed)
+}
+
+/// Removes the file if it is ours.
+pub(super) fn remove(file: &Path) -> io::Result<()> {
+    if is_ours(file) { fs::remove_file(file) } else { Ok(()) }
+}
+
+fn is_ours(file: &Path) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.starts_with(MARK))
+}
+
+fn text(server: &str) -> String {
+    format!(
+        "{MARK}
+apiVersion: v1
+kind: Config
+clusters:
+- name: lab
+  cluster:
+    server: {server}
+contexts:
+- name: lab
+  context:
+    cluster: lab
+    user: lab
+current-context: lab
+users:
+- name: lab
+  user: {{}}
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn it_is_private_and_may_be_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("kubeconfig");
+        write(&file, "http://127.0.0.1:1").unwrap();
+        write(&file, "http://127.0.0.1:2").unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let config: serde_json::Value =
+            serde_saphyr::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(config["clusters"][0]["cluster"]["server"], "http://127.0.0.1:2");
+        remove(&file).unwrap();
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn somebody_else_s_file_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config");
+        fs::write(&file, "apiVersion: v1\n").unwrap();
+        let refusal = write(&file, "http://127.0.0.1:1").unwrap_err();
+        assert!(matches!(refusal, UserError::ForeignKubeconfig { .. }));
+        remove(&file).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "apiVersion: v1\n");
+    }
+}

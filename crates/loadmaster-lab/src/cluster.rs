@@ -1,0 +1,123 @@
+//! A whole cluster in this process: API server, controllers and hollow nodes.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use jiff::Timestamp;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::controllers::Manager;
+use crate::kubelet::{HollowNodes, HollowPods, NodeTemplate, node};
+use crate::resources::Collection;
+use crate::server::{LabServer, Options, StartError};
+
+/// What a cluster is made of.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// Where the API server listens; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// How many nodes there are: `node-1`, `node-2`, …
+    pub nodes: usize,
+    /// What each of them offers.
+    pub template: NodeTemplate,
+    /// Over how many zones (`zone-a`, `zone-b`, …, at most 26) they are spread in turn; 0 sets none.
+    pub zones: usize,
+}
+
+impl Default for ClusterOptions {
+    /// Two nodes without zones on a free loopback port.
+    fn default() -> Self {
+        Self {
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            nodes: 2,
+            template: NodeTemplate::default(),
+            zones: 0,
+        }
+    }
+}
+
+impl ClusterOptions {
+    /// The zone of the node with this index, counted from 0.
+    fn zone(&self, index: usize) -> Option<String> {
+        let letter = u8::try_from(index.checked_rem(self.zones)?).ok()?;
+        Some(format!("zone-{}", char::from(b'a'.checked_add(letter)?)))
+    }
+}
+
+/// A running cluster. Dropping it stops it without waiting; [`Cluster::shutdown`] waits.
+///
+/// ```
+/// # async fn example() -> Result<(), loadmaster_lab::server::StartError> {
+/// use loadmaster_lab::cluster::{Cluster, ClusterOptions};
+/// let cluster = Cluster::start(ClusterOptions { nodes: 3, ..ClusterOptions::default() }).await?;
+/// println!("point a client at {}", cluster.server().url());
+/// cluster.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Cluster {
+    server: LabServer,
+    nodes: Vec<String>,
+    controllers: Controllers,
+}
+
+/// The task of the controllers, which ends with this handle.
+#[derive(Debug)]
+struct Controllers {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Controllers {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Cluster {
+    /// Starts a cluster and answers when its API server listens and its nodes are Ready.
+    ///
+    /// # Errors
+    /// [`StartError`] when the address cannot be had.
+    pub async fn start(options: ClusterOptions) -> Result<Self, StartError> {
+        let address = options.address;
+        let server = LabServer::start(Options { address, ..Options::default() }).await?;
+        let api = server.api().clone();
+        let mut nodes = Vec::with_capacity(options.nodes);
+        for index in 0..options.nodes {
+            let name = format!("node-{}", index + 1);
+            let object = node(&name, options.zone(index).as_deref(), &options.template);
+            if let Err(status) = api.create(Collection::NODES.resource(), "", object, false) {
+                tracing::error!(name, error = %status.message, "a node was refused");
+            }
+            nodes.push(name);
+        }
+        let mut manager = Manager::with_defaults(api)
+            .with(HollowNodes::new(options.template))
+            .with(HollowPods::default());
+        manager.settle(Timestamp::now());
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(manager.run(stop.clone()));
+        Ok(Self { server, nodes, controllers: Controllers { stop, task } })
+    }
+
+    /// The API server.
+    pub fn server(&self) -> &LabServer {
+        &self.server
+    }
+
+    /// The names of the nodes that it started with.
+    pub fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
+    /// Stops the controllers, then the API server, and frees its port.
+    pub async fn shutdown(mut self) {
+        self.controllers.stop.cancel();
+        if let Err(error) = (&mut self.controllers.task).await {
+            tracing::error!(%error, "the controllers did not end well");
+        }
+        self.server.shutdown().await;
+    }
+}
