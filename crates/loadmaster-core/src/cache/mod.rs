@@ -2,7 +2,5 @@
 
 mod node_tree;
 mod store;
-#[cfg(test)]
-mod tests;
 
 pub use store::{AssumeError, Cache, CachedPod};

@@ -210,6 +210,24 @@ fn images_are_counted_once_a_node() {
     assert_eq!(counts(&shown), [0, 1]);
 }
 
+#[test]
+fn nothing_is_kept_of_what_is_gone() {
+    let mut cache = Cache::default();
+    for _ in 0..3 {
+        cache.upsert_node(with_images("n1", &["a"]));
+        cache.upsert_pod(pod("p1", "n1", "1"));
+        cache.upsert_pod(pod("p1", "n2", "1"));
+        cache.remove_node("n1");
+        cache.remove_pod("p1");
+    }
+    let Cache { nodes, tree, pods, images, changes, .. } = &cache;
+    let kept = [nodes.len(), tree.len(), pods.len(), images.len(), changes.len()];
+    assert_eq!(kept, [0; 5]);
+    cache.upsert_node(node("n1", "a"));
+    cache.upsert_node(node("n1", "b"));
+    assert_eq!(cache.changes.len(), 1);
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     UpsertNode(u8, u8, u8),
