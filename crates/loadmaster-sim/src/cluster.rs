@@ -22,6 +22,7 @@ pub struct Cluster {
     pub(crate) untold: VecDeque<ClusterChange>,
     version: u64,
     bound: u64,
+    conflicts: u64,
 }
 
 /// The first pod that is bound starts at this second since 1970; each later one a minute later.
@@ -41,6 +42,11 @@ impl Cluster {
     /// The pod of this key.
     pub fn pod(&self, key: &ObjectKey) -> Option<&Arc<Pod>> {
         self.objects.get(&(kind_number(&Object::from(Pod::default())), key.clone()))?.as_pod()
+    }
+
+    /// How often a pod that was bound already was to be bound again.
+    pub fn bind_conflicts(&self) -> u64 {
+        self.conflicts
     }
 
     /// Stores an object as it is, whatever was there. An update of a pod keeps its binding and its
@@ -77,6 +83,7 @@ impl Cluster {
     pub fn bind(&mut self, key: &ObjectKey, uid: &str, node: &Text) -> Result<(), ActionError> {
         let pod = self.live(key, uid)?;
         if let Some(node) = pod.node_name() {
+            self.conflicts += 1;
             let text = format!("pod {} is already assigned to node {node:?}", key.name);
             return Err(ActionError::Conflict(text));
         }

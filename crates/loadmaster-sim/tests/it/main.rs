@@ -1,0 +1,6 @@
+//! Simulations of the scheduler over an in-memory cluster.
+
+#[cfg(test)]
+mod history;
+#[cfg(test)]
+mod simulation;
