@@ -96,7 +96,7 @@ impl Cluster {
         let mut manager = Manager::with_defaults(api)
             .with(HollowNodes::new(options.template))
             .with(HollowPods::default());
-        manager.settle(Timestamp::now());
+        manager.settle(Timestamp::now);
         let stop = CancellationToken::new();
         let task = tokio::spawn(manager.run(stop.clone()));
         Ok(Self { server, nodes, controllers: Controllers { stop, task } })

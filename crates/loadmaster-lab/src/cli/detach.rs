@@ -2,8 +2,8 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Context as _;
@@ -20,13 +20,19 @@ pub(super) fn start(up: &Up) -> anyhow::Result<ExitCode> {
     drop(files.claim()?);
     let files = files.create()?;
     let log = files.lab_log();
-    let output = File::create(&log)
-        .map_err(|source| UserError::StateDir { dir: files.dir().to_owned(), source })?;
+    let mut options = OpenOptions::new();
+    let mut output = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&log)
+        .map_err(|reason| UserError::StateDir { dir: files.dir().to_owned(), reason })?;
     let mut child = Command::new(env::current_exe().context("cannot find this program")?)
         .args(arguments(up, &files))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(output)
+        .stderr(output.try_clone().context("cannot share the log")?)
         .spawn()
         .context("cannot start the lab in the background")?;
     let stdout = child.stdout.take().context("the lab in the background has no output")?;
@@ -34,7 +40,9 @@ pub(super) fn start(up: &Up) -> anyhow::Result<ExitCode> {
     BufReader::new(stdout).read_line(&mut line).context("cannot hear from the lab")?;
     let Ok(facts) = serde_json::from_str::<Facts>(&line) else {
         let status = child.wait().context("the lab in the background is lost")?;
-        let written = fs::read_to_string(&log).unwrap_or_default();
+        // The lab has removed its files by now, but not what is open here.
+        let mut written = String::new();
+        output.rewind().and_then(|()| output.read_to_string(&mut written)).unwrap_or_default();
         let written = written.trim();
         let text = written.strip_prefix("error: ").unwrap_or(written).to_owned();
         let text = if text.is_empty() { status.to_string() } else { text };

@@ -16,10 +16,10 @@ pub(super) enum UserError {
     )]
     AlreadyRunning { dir: PathBuf, what: String },
     #[error(
-        "cannot write to the state directory {dir}: {source}.\n\nhint: choose a directory that you \
+        "cannot write to the state directory {dir}: {reason}.\n\nhint: choose a directory that you \
          may write to with `--state-dir DIR`"
     )]
-    StateDir { dir: PathBuf, source: io::Error },
+    StateDir { dir: PathBuf, reason: io::Error },
     #[error(
         "the port {port} on 127.0.0.1 cannot be had: {reason}.\n\nhint: stop what listens there, \
          choose another with `--port P`, or leave `--port` out for a free one"
@@ -31,10 +31,10 @@ pub(super) enum UserError {
     )]
     ForeignKubeconfig { file: PathBuf },
     #[error(
-        "cannot write the kubeconfig {file}: {source}.\n\nhint: name a file that you may write with \
+        "cannot write the kubeconfig {file}: {reason}.\n\nhint: name a file that you may write with \
          `--kubeconfig FILE`"
     )]
-    Kubeconfig { file: PathBuf, source: io::Error },
+    Kubeconfig { file: PathBuf, reason: io::Error },
     #[error(
         "no scheduler found: {looked}.\n\nhint: build it with `cargo build -p \
          loadmaster-scheduler`, name it with `--scheduler BIN`, or go without one with \
@@ -42,10 +42,10 @@ pub(super) enum UserError {
     )]
     NoScheduler { looked: String },
     #[error(
-        "the scheduler {binary} cannot be started: {source}.\n\nhint: name another with \
+        "the scheduler {binary} cannot be started: {reason}.\n\nhint: name another with \
          `--scheduler BIN`, or go without one with `--no-scheduler`"
     )]
-    SchedulerStart { binary: PathBuf, source: io::Error },
+    SchedulerStart { binary: PathBuf, reason: io::Error },
     #[error("the lab in the background did not come up:\n\n{log}")]
     Detached { log: String },
     #[error(

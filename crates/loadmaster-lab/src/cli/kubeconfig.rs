@@ -5,10 +5,14 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use super::error::UserError;
+use serde_json::Value;
 
-/// The first line of every kubeconfig that `lab` writes; without it a file is somebody else's.
-const MARK: &str = "# Written by `lab up`, removed by `lab down`.";
+use super::error::UserError;
+use crate::values::list;
+
+/// The extension in every kubeconfig that `lab` writes; without it a file is somebody else's. It is
+/// no comment, since `kubectl config` drops comments.
+const MARK: &str = "loadmaster-lab";
 
 /// Writes a kubeconfig for the server with the context `lab`, readable by its owner alone.
 ///
@@ -18,7 +22,7 @@ pub(super) fn write(file: &Path, server: &str) -> Result<(), UserError> {
     if file.exists() && !is_ours(file) {
         return Err(UserError::ForeignKubeconfig { file: file.to_owned() });
     }
-    let failed = |source| UserError::Kubeconfig { file: file.to_owned(), source };
+    let failed = |reason| UserError::Kubeconfig { file: file.to_owned(), reason };
     remove(file).map_err(failed)?;
     let mut options = OpenOptions::new();
     let mut opened = options.write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
@@ -30,14 +34,17 @@ pub(super) fn remove(file: &Path) -> io::Result<()> {
     if is_ours(file) { fs::remove_file(file) } else { Ok(()) }
 }
 
+/// Whether the file is one of ours and knows no other cluster than the lab.
 fn is_ours(file: &Path) -> bool {
-    fs::read_to_string(file).is_ok_and(|text| text.starts_with(MARK))
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let Ok(config) = serde_saphyr::from_str::<Value>(&text) else { return false };
+    let marked = list(&config, "/extensions").iter().any(|it| it["name"] == MARK);
+    marked && list(&config, "/clusters").iter().all(|it| it["name"] == "lab")
 }
 
 fn text(server: &str) -> String {
     format!(
-        "{MARK}
-apiVersion: v1
+        "apiVersion: v1
 kind: Config
 clusters:
 - name: lab
@@ -52,6 +59,10 @@ current-context: lab
 users:
 - name: lab
   user: {{}}
+extensions:
+- name: {MARK}
+  extension:
+    note: Written by `lab up` and removed when the lab ends.
 "
     )
 }
@@ -69,8 +80,7 @@ mod tests {
         write(&file, "http://127.0.0.1:1").unwrap();
         write(&file, "http://127.0.0.1:2").unwrap();
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        let config: serde_json::Value =
-            serde_saphyr::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let config: Value = serde_saphyr::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         assert_eq!(config["clusters"][0]["cluster"]["server"], "http://127.0.0.1:2");
         remove(&file).unwrap();
         assert!(!file.exists());

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -32,20 +33,25 @@ const SETTLED: Duration = Duration::from_mins(1);
 /// [`UserError::NoScheduler`] with the places looked at.
 pub(super) fn find(given: Option<&Path>) -> Result<PathBuf, UserError> {
     if let Some(given) = given {
-        return if given.is_file() {
+        return if is_program(given) {
             Ok(given.to_owned())
         } else {
-            Err(UserError::NoScheduler { looked: format!("{} is not a file", given.display()) })
+            let looked = format!("{} is not an executable file", given.display());
+            Err(UserError::NoScheduler { looked })
         };
     }
     let here = env::current_exe().ok().and_then(|it| it.parent().map(Path::to_owned));
     let path = env::var_os("PATH").unwrap_or_default();
     let places: Vec<PathBuf> = here.clone().into_iter().chain(env::split_paths(&path)).collect();
-    let found = places.iter().map(|place| place.join(NAME)).find(|it| it.is_file());
+    let found = places.iter().map(|place| place.join(NAME)).find(|it| is_program(it));
     found.ok_or_else(|| {
         let beside = here.map(|it| format!("in {} and ", it.display())).unwrap_or_default();
         UserError::NoScheduler { looked: format!("there is no `{NAME}` {beside}in PATH") }
     })
+}
+
+fn is_program(file: &Path) -> bool {
+    file.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
 /// A scheduler and where it writes.
@@ -71,7 +77,7 @@ impl Supervisor {
     ) -> Result<Self, UserError> {
         let spawned = spawn(&binary, &kubeconfig, &log);
         let child = spawned
-            .map_err(|source| UserError::SchedulerStart { binary: binary.clone(), source })?;
+            .map_err(|reason| UserError::SchedulerStart { binary: binary.clone(), reason })?;
         let pid = watch::Sender::new(child.id());
         Ok(Self { binary, kubeconfig, log, child, started: Instant::now(), pid })
     }

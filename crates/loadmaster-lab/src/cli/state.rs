@@ -87,7 +87,7 @@ impl Files {
 
     /// Creates the directory, absolute from here on, without taking it.
     pub(super) fn create(&self) -> Result<Self, UserError> {
-        let failed = |source| UserError::StateDir { dir: self.dir.clone(), source };
+        let failed = |reason| UserError::StateDir { dir: self.dir.clone(), reason };
         fs::create_dir_all(&self.dir).map_err(failed)?;
         Ok(Self { dir: fs::canonicalize(&self.dir).map_err(failed)? })
     }
@@ -98,13 +98,13 @@ impl Files {
     /// When it cannot be written, or another lab runs here.
     pub(super) fn claim(&self) -> Result<Claim, UserError> {
         let files = self.create()?;
-        let failed = |source| UserError::StateDir { dir: files.dir.clone(), source };
+        let failed = |reason| UserError::StateDir { dir: files.dir.clone(), reason };
         let mut options = OpenOptions::new();
         let lock = options.read(true).write(true).create(true).truncate(false);
         let lock = lock.open(files.lock_file()).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Claim { files, _lock: lock }),
-            Err(TryLockError::Error(source)) => Err(failed(source)),
+            Err(TryLockError::Error(reason)) => Err(failed(reason)),
             Err(TryLockError::WouldBlock) => {
                 let what = files.facts().map_or_else(
                     || "still starting".to_owned(),

@@ -1,5 +1,7 @@
 //! All controllers of a cluster, driven together.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -58,14 +60,14 @@ impl Manager {
         self
     }
 
-    /// Lets every controller work until none has anything to do at `now`; returns when one wants to
-    /// be called again.
-    pub fn settle(&mut self, now: Timestamp) -> Option<Timestamp> {
+    /// Lets every controller work until none has anything to do; returns when one wants to be called
+    /// again. `clock` is asked before each of them works.
+    pub fn settle(&mut self, clock: impl Fn() -> Timestamp) -> Option<Timestamp> {
         let mut busy = true;
         while busy {
             busy = false;
             for work in &mut self.loops {
-                busy |= work.step(&self.api, now);
+                busy |= work.step(&self.api, clock());
             }
         }
         self.loops.iter().filter_map(|it| it.next_time()).min()
@@ -76,9 +78,10 @@ impl Manager {
         let mut changed = self.api.store().any_change();
         while !cancel.is_cancelled() {
             changed.mark_unchanged();
-            let now = Timestamp::now();
-            let next = self.settle(now);
-            let pause = next.map(|next| next.duration_since(now).unsigned_abs());
+            let next = self.settle(Timestamp::now);
+            // A time that has passed in the meantime is due at once.
+            let pause = next.map(|next| next.duration_since(Timestamp::now()));
+            let pause = pause.map(|it| Duration::try_from(it).unwrap_or_default());
             let timer = async {
                 match pause {
                     Some(pause) => tokio::time::sleep(pause).await,

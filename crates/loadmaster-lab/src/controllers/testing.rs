@@ -112,7 +112,7 @@ impl World {
 
     /// Lets the controllers work until they have nothing to do; returns what they wait for.
     pub(crate) fn settle(&mut self) -> Option<Timestamp> {
-        self.manager.settle(self.now)
+        self.manager.settle(|| self.now)
     }
 
     /// Moves time, in steps that let every kubelet renew its lease.

@@ -1,0 +1,4 @@
+//! The binary `lab` from outside.
+
+#[cfg(test)]
+mod cli;
