@@ -43,6 +43,7 @@ impl Scheduler {
             ClusterChange::Deleted(object) => {
                 if let Some(old) = self.cache.listers_mut().remove(&object) {
                     self.wake(now, Some(&old), None);
+                    self.tell_bindings(now, &old);
                 }
             }
             ClusterChange::Fact { feed, key, value, at } => {
