@@ -97,7 +97,7 @@ pub use handle::{Candidate, DryRun, Handle, WaitingPod};
 pub use hooks::{Hooks, HooksOf, Point};
 pub use listers::{Lister, Listers};
 pub use node_info::NodeInfo;
-pub use object::{Object, RawObject};
+pub use object::{DeviceClassObject, Object, RawObject, ResourceClaimObject, ResourceSliceObject};
 pub use pod_info::{AffinityTerm, PodInfo, WeightedAffinityTerm};
 pub use points::{
     Bind, Binding, Candidates, Cycle, Enqueue, Filter, Interest, Nominating, Permission, Permit,

@@ -1,1 +1,13 @@
-//! Loadmaster: `loadmaster-k8s`.
+//! The scheduler's way to a cluster: the one crate that knows a Kubernetes client.
+//!
+//! [`client`] finds the cluster, [`watch`] turns its objects into changes for the core, [`act`] does
+//! what the core asks for, [`events`] records what happened where users look for it. Objects are
+//! decoded straight into the framework's types, which skip what no scheduler reads.
+
+pub mod act;
+pub mod client;
+pub mod events;
+pub mod kind;
+pub mod needs;
+pub mod rest;
+pub mod watch;

@@ -1,0 +1,63 @@
+//! Which kinds of object a profile needs: nodes and pods always, others where a plugin reads them.
+//!
+//! A profile without a plugin that reads volumes needs neither to see volumes nor the permission
+//! to.
+
+use std::collections::BTreeSet;
+
+use loadmaster_core::profile::Profile;
+use serde_json::Value;
+
+use crate::kind::Kind;
+
+/// The kinds that the plugins of `profiles` read or are woken by.
+pub fn kinds_of<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeSet<Kind> {
+    let mut kinds = BTreeSet::from([Kind::Node, Kind::Pod]);
+    for profile in profiles {
+        for hooks in profile.hooks() {
+            let extensions = hooks.enqueue_extensions.as_ref();
+            let registered = extensions.map(|it| it.events_to_register()).unwrap_or_default();
+            kinds.extend(registered.iter().filter_map(|it| Kind::of(it.event.resource)));
+            let args = profile.args().get(hooks.name).unwrap_or(&Value::Null);
+            kinds.extend(read_by(hooks.name, args));
+        }
+    }
+    kinds
+}
+
+/// What an upstream plugin reads beside nodes and pods (upstream: the listers that its `New` takes
+/// from the informer factory).
+fn read_by(plugin: &str, args: &Value) -> &'static [Kind] {
+    match plugin {
+        "InterPodAffinity" => &[Kind::Namespace],
+        "PodTopologySpread" if deduces_selectors(args) => {
+            &[Kind::Service, Kind::ReplicationController, Kind::ReplicaSet, Kind::StatefulSet]
+        }
+        "DefaultPreemption" => &[Kind::PodDisruptionBudget],
+        "VolumeRestrictions" => &[Kind::PersistentVolumeClaim],
+        "VolumeZone" => &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::StorageClass],
+        "NodeVolumeLimits" => &[
+            Kind::PersistentVolume,
+            Kind::PersistentVolumeClaim,
+            Kind::StorageClass,
+            Kind::CsiNode,
+            Kind::CsiDriver,
+            Kind::VolumeAttachment,
+        ],
+        "VolumeBinding" => &[
+            Kind::PersistentVolume,
+            Kind::PersistentVolumeClaim,
+            Kind::StorageClass,
+            Kind::CsiNode,
+            Kind::CsiDriver,
+            Kind::CsiStorageCapacity,
+        ],
+        _ => &[],
+    }
+}
+
+/// Whether there are default constraints, whose selectors come from a pod's services and owners.
+fn deduces_selectors(args: &Value) -> bool {
+    let listed = args["defaultConstraints"].as_array().is_some_and(|it| !it.is_empty());
+    listed || args["defaultingType"] != "List"
+}

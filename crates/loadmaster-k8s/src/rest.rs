@@ -1,0 +1,232 @@
+//! One call to the API server, and what can go wrong with it.
+
+use std::time::Duration;
+
+use http::{Method, Request, StatusCode, header};
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Why a call came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The server answered with an error.
+    #[error("{message} ({code} {reason})")]
+    Answer {
+        /// The HTTP status code.
+        code: u16,
+        /// The API's word for it (`NotFound`), or HTTP's.
+        reason: String,
+        /// The server's sentence.
+        message: String,
+        /// How long the server asks to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// No answer in time; the server may have done it all the same.
+    #[error("no answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// The connection failed; the server may have done it all the same.
+    #[error("{0}")]
+    Transport(String),
+    /// The answer could not be read.
+    #[error("the answer cannot be read: {0}")]
+    Unreadable(String),
+}
+
+impl CallError {
+    /// The HTTP status code, where the server answered.
+    pub fn code(&self) -> Option<u16> {
+        if let Self::Answer { code, .. } = self { Some(*code) } else { None }
+    }
+
+    pub(crate) fn is(&self, status: StatusCode) -> bool {
+        self.code() == Some(status.as_u16())
+    }
+}
+
+impl From<kube::Error> for CallError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Self::Answer {
+                code: status.code,
+                retry_after: status
+                    .details
+                    .as_ref()
+                    .map(|it| u64::from(it.retry_after_seconds))
+                    .filter(|it| *it > 0)
+                    .map(Duration::from_secs),
+                reason: status.reason,
+                message: status.message,
+            },
+            kube::Error::Service(error) => Self::Transport(chain(&*error)),
+            kube::Error::HyperError(error) => Self::Transport(chain(&error)),
+            other => Self::Transport(chain(&other)),
+        }
+    }
+}
+
+/// An error with its causes, each said once.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(it) = source {
+        let more = it.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = it.source();
+    }
+    text
+}
+
+/// A client for calls whose answers are short, each of which ends in time.
+#[derive(Clone)]
+pub struct Rest {
+    client: kube::Client,
+    limit: Duration,
+}
+
+impl std::fmt::Debug for Rest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Rest(limit {} s)", self.limit.as_secs())
+    }
+}
+
+/// A 429 is waited out at most this often; the server has done nothing yet when it answers so.
+const PATIENCE_WITH_429: u32 = 5;
+/// What is waited where the server names no time.
+const PAUSE_AFTER_429: Duration = Duration::from_secs(1);
+/// No server is obeyed that asks to be left alone for longer.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+impl Rest {
+    /// Calls by `client`, each of which may take `limit`.
+    pub fn new(client: kube::Client, limit: Duration) -> Self {
+        Self { client, limit }
+    }
+
+    pub(crate) fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// The same client with another limit.
+    #[must_use]
+    pub fn with_limit(&self, limit: Duration) -> Self {
+        Self { limit, ..self.clone() }
+    }
+
+    /// Makes a call and returns the answer's body. A call that the server is too busy for (429) is
+    /// made again when the server says so.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &'static str,
+        body: Option<&Value>,
+    ) -> Result<Vec<u8>, CallError> {
+        let body = body.map(Value::to_string).unwrap_or_default().into_bytes();
+        let mut busy = 0;
+        loop {
+            match self.try_once(&method, path, content_type, &body).await {
+                Err(CallError::Answer { code: 429, retry_after, .. })
+                    if busy < PATIENCE_WITH_429 =>
+                {
+                    busy += 1;
+                    let pause = retry_after.unwrap_or(PAUSE_AFTER_429).min(PAUSE_MAX);
+                    tokio::time::sleep(pause).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn try_once(
+        &self,
+        method: &Method,
+        path: &str,
+        content_type: &'static str,
+        body: &[u8],
+    ) -> Result<Vec<u8>, CallError> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::ACCEPT, JSON)
+            .header(header::CONTENT_TYPE, content_type)
+            .body(Body::from(body.to_vec()))
+            .map_err(|error| CallError::Transport(error.to_string()))?;
+        let answer = async {
+            let (head, body) = self.client.send(request).await?.into_parts();
+            Ok::<_, kube::Error>((head, body.collect_bytes().await?))
+        };
+        let limit = self.limit;
+        let answer = tokio::time::timeout(limit, answer).await;
+        let (head, body) = answer.map_err(|_| CallError::TimedOut(limit))??;
+        if head.status.is_success() {
+            return Ok(body.to_vec());
+        }
+        let retry_after = head.headers.get(header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|it| it.to_str().ok()?.parse().ok());
+        Err(refusal(head.status, &body, retry_after.map(Duration::from_secs)))
+    }
+
+    /// `GET`, decoded.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn get<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, CallError> {
+        let body = self.call(Method::GET, path, JSON, None).await?;
+        serde_json::from_slice(&body).map_err(|error| CallError::Unreadable(error.to_string()))
+    }
+}
+
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+pub(crate) const MERGE: &str = "application/merge-patch+json";
+
+/// The server's refusal: a `Status` where it sent one, else what it said.
+fn refusal(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> CallError {
+    #[derive(Deserialize)]
+    struct Status {
+        kind: String,
+        #[serde(default)]
+        reason: String,
+        #[serde(default)]
+        message: String,
+    }
+    let code = status.as_u16();
+    match serde_json::from_slice::<Status>(body) {
+        Ok(it) if it.kind == "Status" => {
+            CallError::Answer { code, reason: it.reason, message: it.message, retry_after }
+        }
+        _ => {
+            let reason = status.canonical_reason().unwrap_or("error").to_owned();
+            let said = String::from_utf8_lossy(body);
+            let message = said.lines().next().unwrap_or_default().trim().to_owned();
+            CallError::Answer { code, reason, message, retry_after }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_in_the_servers_words() {
+        let body =
+            br#"{"kind":"Status","code":404,"reason":"NotFound","message":"pods \"a\" not found"}"#;
+        let error = refusal(StatusCode::NOT_FOUND, body, None);
+        assert_eq!(error.to_string(), r#"pods "a" not found (404 NotFound)"#);
+        assert!(error.is(StatusCode::NOT_FOUND));
+    }
+
+    #[test]
+    fn a_refusal_that_is_no_status_keeps_its_first_line() {
+        let error = refusal(StatusCode::BAD_GATEWAY, b"<html>\n<body>", None);
+        assert_eq!(error.to_string(), "<html> (502 Bad Gateway)");
+    }
+}
