@@ -23,13 +23,23 @@ pub struct NoArgs {}
 ///
 /// A scheduler with plugins of its own starts from here and [registers](Registry::register) more.
 pub fn registry() -> Registry {
-    let mut registry = Registry::default();
-    register_all(&mut registry).expect("no two plugins of this crate share a name");
+    use academy::{cache_locality::CacheLocality, concentrate::Concentrate};
+    let mut registry = in_tree_registry();
+    registry
+        .register::<CacheLocality>()
+        .and_then(|()| registry.register::<Concentrate>())
+        .expect("no two plugins of this crate share a name");
     registry
 }
 
-fn register_all(registry: &mut Registry) -> Result<(), BuildError> {
-    use academy::{cache_locality::CacheLocality, concentrate::Concentrate};
+/// Upstream's plugins alone.
+pub fn in_tree_registry() -> Registry {
+    let mut registry = Registry::default();
+    register_in_tree(&mut registry).expect("no two plugins of this crate share a name");
+    registry
+}
+
+fn register_in_tree(registry: &mut Registry) -> Result<(), BuildError> {
     use in_tree::{
         default_binder::DefaultBinder, default_preemption::DefaultPreemption,
         dynamic_resources::DynamicResources, image_locality::ImageLocality,
@@ -60,8 +70,6 @@ fn register_all(registry: &mut Registry) -> Result<(), BuildError> {
         add::<ImageLocality>,
         add::<DefaultBinder>,
         add::<NodeDeclaredFeatures>,
-        add::<CacheLocality>,
-        add::<Concentrate>,
     ];
     all.into_iter().try_for_each(|add| add(registry))
 }

@@ -2,8 +2,7 @@
 //!
 //! The cases and their format are described in `data/golden/README.md`. A case **passes** when
 //! every recorded field is equal; it **deviates** when it is not and a [rule](RULES) explains the
-//! difference; it is **exempt** when it is not and a plugin that it needs is not there yet; else it
-//! **fails**.
+//! difference; else it **fails**.
 //!
 //! ```no_run
 //! use loadmaster_testing::golden;
@@ -13,22 +12,17 @@
 //! # Ok::<(), golden::GoldenError>(())
 //! ```
 
-mod absent;
 mod configs;
 mod decision;
 mod deviation;
 mod difference;
 mod hints;
-mod kinds;
 mod quantities;
 mod read;
 mod report;
 mod sampling;
-mod sequences;
 
 use std::path::{Path, PathBuf};
-
-use loadmaster_framework::Registry;
 
 pub use deviation::{RULES, Rule};
 pub use difference::{Difference, differences};
@@ -59,7 +53,6 @@ fn check_of(family: &str) -> Check {
         "config" => configs::check,
         "hints" => hints::check,
         "sampling" => sampling::check,
-        "sequences" => sequences::check,
         _ => decision::check,
     }
 }
@@ -103,20 +96,10 @@ fn run_family(file: &Path, only: Option<&str>) -> Result<Family, GoldenError> {
     Ok(Family { name, cases })
 }
 
-/// Every plugin, and stand-ins for those of the default set that are not there yet.
-fn registry() -> Registry {
-    let mut registry = loadmaster_plugins::registry();
-    absent::fill(&mut registry).expect("what is missing is not registered");
-    registry
-}
-
 fn verdict(line: &str, check: Check) -> serde_json::Result<Verdict> {
     let differences = check(line)?;
     if differences.is_empty() {
         return Ok(Verdict::Passed);
-    }
-    if let Some(needs) = absent::needed_by(line)? {
-        return Ok(Verdict::Exempt { needs });
     }
     Ok(match deviation::rule(line, &differences, check)? {
         Some(rule) => Verdict::Deviates { rule: rule.name, differences },

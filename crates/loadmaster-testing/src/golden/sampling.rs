@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use loadmaster_core::{cache::Cache, cycle::num_feasible_nodes_to_find};
-use loadmaster_framework::{PodInfo, Snapshot, api::Node};
+use loadmaster_framework::{
+    PodInfo, Snapshot,
+    api::{Labels, Node},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{Difference, differences};
@@ -24,8 +27,7 @@ struct Count {
     global: Option<u32>,
     profile: Option<u32>,
     nodes: usize,
-    #[serde(rename = "count")]
-    looked_for: usize,
+    count: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,7 +71,7 @@ pub(super) fn check(line: &str) -> serde_json::Result<Vec<Difference>> {
             // What a profile sets comes before what the configuration does.
             let percentage = case.profile.or(case.global).unwrap_or(0);
             let count = num_feasible_nodes_to_find(percentage, case.nodes);
-            differences(&Counted { count: case.looked_for }, &Counted { count })
+            differences(&Counted { count: case.count }, &Counted { count })
         }
         Case::Order(case) => {
             let actual = replay(&case.steps);
@@ -95,7 +97,7 @@ fn replay(steps: &[Step]) -> Vec<Option<Vec<String>>> {
                 let mut object = Node::default();
                 object.metadata.name = node.into();
                 object.metadata.labels =
-                    step.labels.iter().map(|(key, it)| (&**key, &**it)).collect();
+                    Labels::from_iter(step.labels.iter().map(|(key, it)| (&**key, &**it)));
                 cache.upsert_node(Arc::new(object));
             }
             (Op::Remove, _) => {

@@ -1,0 +1,101 @@
+//! The scheduler itself: everything is checked before anything is started.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::bail;
+use loadmaster_config::Loaded;
+use loadmaster_core::scheduler::{Scheduler, SchedulerOptions};
+use loadmaster_framework::{Gates, Registry};
+use loadmaster_k8s::{client::ClientOptions, needs};
+
+use super::{
+    args::Run,
+    catalog::SchedulerCatalog,
+    config::{located, read_config},
+};
+use crate::{
+    logs,
+    process::{self, Plan},
+};
+
+pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Result<ExitCode> {
+    let loaded = read_config(args.config.as_deref(), registry, gates)?;
+    if let Some(extender) = loaded.config.extenders.first() {
+        bail!(
+            "extenders[0]: this scheduler cannot call HTTP extenders yet, and to go on without {} \
+             would place pods against its word; take `extenders` out of {}, or write the rule as a \
+             plugin",
+            extender.url_prefix,
+            named(args.config.as_deref()),
+        );
+    }
+    logs::start(args.verbosity, args.logging_format);
+    let mut options = SchedulerOptions::from_config(&loaded, registry, gates)?;
+    options.seed = args.seed.unwrap_or_else(any_seed);
+    announce(args, &loaded, &options);
+    let missed = SchedulerCatalog::new(registry, gates);
+    let missed = missed.missed_by(&loaded);
+    if !missed.is_empty() {
+        tracing::warn!(
+            plugins = missed.join(","),
+            "this scheduler does not have these default plugins and goes on without what they see to"
+        );
+    }
+    let kinds = needs::kinds_of(&options.profiles);
+    let scheduler = Scheduler::new(options)?;
+    process::run(Plan { client: client_options(args, &loaded), scheduler, kinds })
+}
+
+/// A seed that differs from run to run.
+fn any_seed() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_secs() ^ u64::from(since.subsec_nanos()) << 32 ^ u64::from(std::process::id())
+}
+
+fn named(config: Option<&Path>) -> String {
+    config.map_or_else(|| "the configuration".to_owned(), |it| it.display().to_string())
+}
+
+/// Says what runs, and what is odd about it.
+fn announce(args: &Run, loaded: &Loaded, options: &SchedulerOptions) {
+    let file = named(args.config.as_deref());
+    for warning in &loaded.warnings {
+        tracing::warn!("{}", located(&file, warning));
+    }
+    if args.leader_elect.unwrap_or(loaded.config.leader_election.leader_elect) {
+        tracing::warn!(
+            "leader election is asked for and not there yet: this scheduler runs without, so run no \
+             second copy of it; `leaderElection: {{leaderElect: false}}` or --leader-elect=false \
+             says that this is meant"
+        );
+    }
+    for profile in &options.profiles {
+        let plugins: Vec<_> = profile.hooks().iter().map(|it| it.name).collect();
+        let weights: Vec<_> =
+            profile.score_weights().map(|(name, weight)| format!("{name}={weight}")).collect();
+        tracing::info!(
+            profile = %profile.scheduler_name(),
+            plugins = plugins.join(","),
+            score = weights.join(","),
+            "profile"
+        );
+    }
+}
+
+fn client_options(args: &Run, loaded: &Loaded) -> ClientOptions {
+    let flag = args.kubeconfig.clone().map(|it| (it, "--kubeconfig".to_owned()));
+    let configured =
+        Some(&loaded.config.client_connection.kubeconfig).filter(|it| !it.is_empty()).map(|it| {
+            let file = named(args.config.as_deref());
+            (PathBuf::from(it), format!("clientConnection.kubeconfig of {file}"))
+        });
+    ClientOptions {
+        kubeconfig: flag.or(configured),
+        context: args.context.clone(),
+        master: args.master.clone(),
+    }
+}

@@ -1,0 +1,113 @@
+//! The process around the core: the core on one thread, everything that waits beside it, channels
+//! between them.
+
+mod event_loop;
+mod io;
+mod signals;
+
+use std::{collections::BTreeSet, process::ExitCode, time::Duration};
+
+use anyhow::Context;
+use loadmaster_core::scheduler::Scheduler;
+use loadmaster_k8s::{
+    act::CALL_LIMIT,
+    client::{self, ClientOptions, Cluster},
+    kind::Kind,
+    watch::WatchOptions,
+};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{INTERNAL, NEGATIVE};
+use event_loop::EventLoop;
+use signals::Signals;
+
+/// What is to run.
+pub(crate) struct Plan {
+    /// Where the cluster is.
+    pub(crate) client: ClientOptions,
+    /// The core, knowing nothing yet.
+    pub(crate) scheduler: Scheduler,
+    /// What it must be told of.
+    pub(crate) kinds: BTreeSet<Kind>,
+}
+
+/// Runs until a signal ends it.
+///
+/// # Errors
+/// What keeps it from starting.
+pub(crate) fn run(plan: Plan) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start threads")?;
+    let result = runtime.block_on(serve(plan));
+    // What is still under way then is given up.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    result
+}
+
+async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
+    let Plan { client, scheduler, kinds } = plan;
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let cluster = tokio::select! {
+        cluster = client::connect(&client, CALL_LIMIT) => cluster?,
+        name = signals.next() => {
+            tracing::info!(signal = name, "stopped before anything began");
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let Cluster { server, source_name, version, .. } = &cluster;
+    tracing::info!(server, from = source_name, version, "connected");
+    let stop = CancellationToken::new();
+    let wires = io::start(&cluster, &kinds, &WatchOptions::default());
+    let core = EventLoop::new(scheduler, kinds, wires.for_core, stop.clone());
+    let core = core.spawn().context("cannot start a thread")?;
+    match until_end(core, &mut signals, &stop).await {
+        End::Stopped => {}
+        End::Broken => {
+            tracing::error!("the core broke, which is a fault of the program");
+            return Ok(ExitCode::from(INTERNAL));
+        }
+        End::Forced(name) => {
+            tracing::warn!(signal = name, "stopped at once; what was under way is unknown");
+            return Ok(ExitCode::from(NEGATIVE));
+        }
+    }
+    wires.io.finish().await;
+    tracing::info!("stopped");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How it ended.
+enum End {
+    /// On request.
+    Stopped,
+    /// The core panicked.
+    Broken,
+    /// On a second request.
+    Forced(&'static str),
+}
+
+/// Waits for a signal, asks the core to stop, and waits until it has.
+async fn until_end(
+    mut core: oneshot::Receiver<()>,
+    signals: &mut Signals,
+    stop: &CancellationToken,
+) -> End {
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            ended = &mut core => return if ended.is_ok() { End::Stopped } else { End::Broken },
+            name = signals.next() => {
+                if stopping {
+                    return End::Forced(name);
+                }
+                tracing::info!(signal = name, "stopping: no new pods, what is under way ends first");
+                stopping = true;
+                stop.cancel();
+            }
+        }
+    }
+}
