@@ -34,12 +34,13 @@ const RENEW_EVERY: SignedDuration = SignedDuration::from_secs(10);
 #[derive(Clone, Debug, Default)]
 pub struct HollowNodes {
     template: NodeTemplate,
+    addresses: node::AddressBook,
 }
 
 impl HollowNodes {
     /// Kubelets that give nodes without a capacity that of `template`.
     pub fn new(template: NodeTemplate) -> Self {
-        Self { template }
+        Self { template, addresses: node::AddressBook::default() }
     }
 }
 
@@ -64,7 +65,7 @@ impl Controller for HollowNodes {
         if is_stopped(&node) {
             return Ok(None);
         }
-        let addresses = node::addresses(api, &node);
+        let addresses = self.addresses.next_for(&node);
         let edited = api.store().edit(Collection::NODES, "", &key.name, |node| {
             self.template.complete(node, addresses.as_ref());
             status::report_ready(node, now);

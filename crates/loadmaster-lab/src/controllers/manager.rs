@@ -63,13 +63,20 @@ impl Manager {
     /// Lets every controller work until none has anything to do; returns when one wants to be called
     /// again. `clock` is asked before each of them works.
     pub fn settle(&mut self, clock: impl Fn() -> Timestamp) -> Option<Timestamp> {
-        let mut busy = true;
-        while busy {
-            busy = false;
-            for work in &mut self.loops {
-                busy |= work.step(&self.api, clock());
-            }
+        while self.round(&clock) {}
+        self.next_time()
+    }
+
+    /// Lets every controller work once; returns whether there was anything to do.
+    fn round(&mut self, clock: impl Fn() -> Timestamp) -> bool {
+        let mut busy = false;
+        for work in &mut self.loops {
+            busy |= work.step(&self.api, clock());
         }
+        busy
+    }
+
+    fn next_time(&self) -> Option<Timestamp> {
         self.loops.iter().filter_map(|it| it.next_time()).min()
     }
 
@@ -78,13 +85,17 @@ impl Manager {
         let mut changed = self.api.store().any_change();
         while !cancel.is_cancelled() {
             changed.mark_unchanged();
-            let next = self.settle(Timestamp::now);
-            // A time that has passed in the meantime is due at once.
-            let pause = next.map(|next| next.duration_since(Timestamp::now()));
-            let pause = pause.map(|it| Duration::try_from(it).unwrap_or_default());
+            if self.round(Timestamp::now) {
+                tokio::task::yield_now().await;
+                continue;
+            }
             let timer = async {
-                match pause {
-                    Some(pause) => tokio::time::sleep(pause).await,
+                match self.next_time() {
+                    Some(next) => {
+                        // A time that has passed in the meantime is due at once.
+                        let pause = next.duration_since(Timestamp::now());
+                        tokio::time::sleep(Duration::try_from(pause).unwrap_or_default()).await;
+                    }
                     None => std::future::pending().await,
                 }
             };

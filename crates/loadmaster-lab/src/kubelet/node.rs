@@ -108,22 +108,43 @@ fn fill(object: &mut Value, member: &str, value: Value) {
     }
 }
 
-/// A free address and network for a node that has none: 192.168.x.y and 10.z.w.0/24, numbered in
-/// the order in which nodes come.
-pub(super) fn addresses(api: &Api, node: &Object) -> Option<Addresses> {
-    if node["spec"]["podCIDR"].is_string() {
-        return None;
+/// Gives out addresses and networks: 192.168.x.y and 10.z.w.0/24, in the order in which nodes come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AddressBook {
+    given: u32,
+    /// The networks of the nodes seen so far.
+    used: BTreeSet<String>,
+}
+
+impl AddressBook {
+    /// A free address and network for a node that has none.
+    pub(super) fn next_for(&mut self, node: &Value) -> Option<Addresses> {
+        if let Some(cidr) = node["spec"]["podCIDR"].as_str() {
+            self.used.insert(cidr.to_owned());
+            return None;
+        }
+        // With more nodes than networks they repeat, harmlessly.
+        let mut addresses = Addresses::numbered(self.given % NETWORKS);
+        for _ in 0..NETWORKS {
+            self.given += 1;
+            if self.used.insert(addresses.pod_cidr.clone()) {
+                break;
+            }
+            addresses = Addresses::numbered(self.given % NETWORKS);
+        }
+        Some(addresses)
     }
-    let (nodes, _) = api.store().list(Collection::NODES, None);
-    let used: BTreeSet<&str> =
-        nodes.iter().filter_map(|it| it["spec"]["podCIDR"].as_str()).collect();
-    (0_u32..65_536).find_map(|index| {
-        let (high, low) = (index / 256, index % 256);
-        let pod_cidr = format!("10.{}.{low}.0/24", 128 + high % 128);
+}
+
+/// How many pod networks there are.
+const NETWORKS: u32 = 128 * 256;
+
+impl Addresses {
+    fn numbered(index: u32) -> Self {
+        let pod_cidr = format!("10.{}.{}.0/24", 128 + index / 256, index % 256);
         let number = index + 2;
-        let ip = format!("192.168.{}.{}", (number / 256) % 256, number % 256);
-        (!used.contains(pod_cidr.as_str())).then_some(Addresses { ip, pod_cidr })
-    })
+        Self { ip: format!("192.168.{}.{}", (number / 256) % 256, number % 256), pod_cidr }
+    }
 }
 
 /// Renews the node's lease if it is time; returns when to do so next.
