@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Cycle, CycleState, NodeInfo, NodeToStatus, Outcome, PodInfo, Slot, Status};
+use super::{Cycle, CycleState, NodeInfo, NodeToStatus, Object, Outcome, PodInfo, Slot, Status};
 use crate::api::{ObjectKey, Text};
 
 /// A pod that waits at Permit.
@@ -58,6 +58,13 @@ pub trait Handle {
 
     /// The calling plugin's own slot, which outlives the cycle.
     fn slot(&mut self) -> &mut Slot;
+
+    /// Takes it, for the cycles to come, that a volume or a claim will be as `object` has it, until
+    /// another version of it is seen ([`Listers::assume`](super::Listers::assume)).
+    fn assume(&mut self, object: Object);
+
+    /// Takes back what was assumed of the version of `object`.
+    fn restore(&mut self, object: &Object);
 
     /// What-if: runs the profile's filters on `node` as given, counting the pods promised to it
     /// that matter (upstream: `RunFilterPluginsWithNominatedPods`).

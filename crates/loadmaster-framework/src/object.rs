@@ -126,6 +126,11 @@ impl Object {
         self.metadata().key()
     }
 
+    /// The server's version of the object.
+    pub fn version(&self) -> &str {
+        &self.metadata().resource_version
+    }
+
     /// The pod, if it is one.
     pub fn as_pod(&self) -> Option<&Arc<Pod>> {
         if let Self::Pod(pod) = self { Some(pod) } else { None }

@@ -7,8 +7,8 @@ use loadmaster_core::{
     profile::{Handles, NominatedPods, Profile, Slots},
 };
 use loadmaster_framework::{
-    Candidate, Cycle, CycleState, DryRun, Handle, NodeInfo, NodeToStatus, Outcome, PodInfo, Slot,
-    WaitingPod,
+    Candidate, Cycle, CycleState, DryRun, Handle, NodeInfo, NodeToStatus, Object, Outcome, PodInfo,
+    Slot, WaitingPod,
     api::{ObjectKey, Text},
 };
 
@@ -73,6 +73,11 @@ impl Handle for DeskHandle<'_, '_> {
     }
 
     fn activate(&mut self, _: &[ObjectKey]) {}
+
+    /// A trial ends before anyone could see it.
+    fn assume(&mut self, _: Object) {}
+
+    fn restore(&mut self, _: &Object) {}
 
     fn slot(&mut self) -> &mut Slot {
         self.desk.slots.get_mut(self.plugin)

@@ -4,6 +4,11 @@ use loadmaster_config::{ConfigError, RegistryCatalog};
 use loadmaster_core::profile::ProfileSpec;
 use loadmaster_framework::{Gates, Registry};
 
+/// A configuration that leaves everything at its default.
+#[cfg(feature = "suite")]
+pub(crate) const DEFAULT: &str =
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+
 /// The profiles of a `KubeSchedulerConfiguration`, ready to be built of the plugins in `registry`.
 ///
 /// # Errors

@@ -297,6 +297,7 @@ impl Scheduler {
             slots: &mut self.slots[profile],
             nominated: &self.queue,
             waiting: &mut self.waiting,
+            listers: self.cache.listers_mut(),
             activate: &mut activate,
         };
         plugins.run_post_bind(cx, &state, &node, &mut reach);

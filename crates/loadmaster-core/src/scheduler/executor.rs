@@ -15,9 +15,19 @@ use super::{
 /// The plugin in whose name pods are preempted in memory.
 const PLUGIN: &str = "DefaultPreemption";
 
+/// One victim's way out.
+#[derive(Clone, Debug)]
+pub(super) struct Eviction {
+    preemptor: Text,
+    /// Tells this preemption from an earlier one of the same pod, whose answers may still come.
+    run: u64,
+    victim: Arc<PodInfo>,
+}
+
 /// A preemption under way.
 #[derive(Debug)]
 struct Running {
+    run: u64,
     preemptor: Arc<PodInfo>,
     node: Text,
     /// Victims whose deletion has not been answered yet, the last one apart.
@@ -30,13 +40,19 @@ struct Running {
 
 /// Preemptions under way, by the preemptor's uid (upstream: `preemption.Executor`).
 #[derive(Debug, Default)]
-pub(super) struct Preemptions(BTreeMap<Text, Running>);
+pub(super) struct Preemptions {
+    running: BTreeMap<Text, Running>,
+    runs: u64,
+    /// Preemptors whose calls have all been answered, by the uid of the last victim, while that still
+    /// has its place.
+    ended: BTreeMap<Text, ObjectKey>,
+}
 
 impl Preemptions {
     /// Whether victims of this pod are still being deleted. Once the last one is known to be going
     /// the pod may be tried, though the answer to its deletion is not there yet.
     pub(super) fn is_running(&self, uid: &str, pods: &KnownPods) -> bool {
-        self.0.get(uid).is_some_and(|it| {
+        self.running.get(uid).is_some_and(|it| {
             !it.last_begun || pods.get(it.last.uid()).is_some_and(|last| !last.is_terminating())
         })
     }
@@ -60,9 +76,12 @@ impl Scheduler {
             }
         }
         let uid = preemptor.uid().clone();
-        self.preemptions.0.insert(
+        self.preemptions.runs += 1;
+        let run = self.preemptions.runs;
+        self.preemptions.running.insert(
             uid.clone(),
             Running {
+                run,
                 preemptor: Arc::clone(preemptor),
                 node: node.clone(),
                 outstanding: victims.len(),
@@ -72,56 +91,50 @@ impl Scheduler {
             },
         );
         for victim in victims {
-            self.evict(now, &uid, &victim);
+            self.evict(now, Eviction { preemptor: uid.clone(), run, victim });
         }
         self.continue_preemption(now, &uid);
     }
 
     /// Makes one victim go: in memory while it is not bound yet, else by the API.
-    fn evict(&mut self, now: Duration, preemptor: &Text, victim: &Arc<PodInfo>) {
-        let cancelled = self.waiting.preempt(victim.uid(), PLUGIN)
-            || self.cancel_pre_bind(now, victim.uid(), PLUGIN);
-        if cancelled {
-            self.record_preempted(preemptor, victim, true);
-            self.victim_gone(now, preemptor, victim);
+    fn evict(&mut self, now: Duration, eviction: Eviction) {
+        let uid = eviction.victim.uid();
+        if self.waiting.preempt(uid, PLUGIN) || self.cancel_pre_bind(now, uid, PLUGIN) {
+            self.record_preempted(&eviction, true);
+            self.count_victim(now, &eviction, false);
             return;
         }
-        let scheduler = match self.preemptions.0.get(preemptor) {
-            Some(running) => running.preemptor.scheduler_name().to_owned(),
-            None => return,
-        };
+        let Some(running) = self.preemptions.running.get(&eviction.preemptor) else { return };
+        let scheduler = running.preemptor.scheduler_name();
         let condition = ConditionPatch {
             kind: "DisruptionTarget",
             status: "True",
             reason: "PreemptionByScheduler",
             message: format!("{scheduler}: preempting to accommodate a higher priority pod"),
-            observed_generation: victim.metadata.generation,
+            observed_generation: eviction.victim.metadata.generation,
         };
         let work = Work::PatchPodStatus {
-            pod: Arc::clone(victim),
+            pod: Arc::clone(&eviction.victim),
             condition: Some(condition),
             nominated_node_name: None,
         };
-        let (preemptor, victim) = (preemptor.clone(), Arc::clone(victim));
-        self.give(work, Some(Purpose::MarkVictim { preemptor, victim }));
+        self.give(work, Some(Purpose::MarkVictim(eviction)));
     }
 
     /// The victim's mark was written, or not.
     pub(super) fn victim_marked(
         &mut self,
         now: Duration,
-        preemptor: &Text,
-        victim: Arc<PodInfo>,
+        eviction: Eviction,
         result: &ActionResult,
     ) {
         match result {
             Ok(_) => {
-                let work = Work::DeletePod { pod: Arc::clone(&victim) };
-                let preemptor = preemptor.clone();
-                self.give(work, Some(Purpose::DeleteVictim { preemptor, victim }));
+                let work = Work::DeletePod { pod: Arc::clone(&eviction.victim) };
+                self.give(work, Some(Purpose::DeleteVictim(eviction)));
             }
-            Err(ActionError::NotFound(_)) => self.victim_gone(now, preemptor, &victim),
-            Err(_) => self.victim_stays(now, preemptor, &victim),
+            Err(ActionError::NotFound(_)) => self.count_victim(now, &eviction, false),
+            Err(_) => self.count_victim(now, &eviction, true),
         }
     }
 
@@ -129,38 +142,25 @@ impl Scheduler {
     pub(super) fn victim_deleted(
         &mut self,
         now: Duration,
-        preemptor: &Text,
-        victim: &Arc<PodInfo>,
+        eviction: &Eviction,
         result: &ActionResult,
     ) {
-        match result {
-            Ok(_) => {
-                self.record_preempted(preemptor, victim, false);
-                self.victim_gone(now, preemptor, victim);
-            }
-            Err(ActionError::NotFound(_)) => self.victim_gone(now, preemptor, victim),
-            Err(_) => self.victim_stays(now, preemptor, victim),
+        if result.is_ok() {
+            self.record_preempted(eviction, false);
         }
+        let failed = !matches!(result, Ok(_) | Err(ActionError::NotFound(_)));
+        self.count_victim(now, eviction, failed);
     }
 
-    fn victim_gone(&mut self, now: Duration, preemptor: &Text, victim: &Arc<PodInfo>) {
-        self.count_victim(now, preemptor, victim, false);
-    }
-
-    fn victim_stays(&mut self, now: Duration, preemptor: &Text, victim: &Arc<PodInfo>) {
-        self.count_victim(now, preemptor, victim, true);
-    }
-
-    fn count_victim(
-        &mut self,
-        now: Duration,
-        preemptor: &Text,
-        victim: &Arc<PodInfo>,
-        failed: bool,
-    ) {
-        let Some(running) = self.preemptions.0.get_mut(preemptor) else { return };
+    /// One victim's way has ended: it is gone, or the call `failed` and it stays.
+    fn count_victim(&mut self, now: Duration, eviction: &Eviction, failed: bool) {
+        let preemptor = &eviction.preemptor;
+        let Some(running) = self.preemptions.running.get_mut(preemptor) else { return };
+        if running.run != eviction.run {
+            return;
+        }
         running.failed |= failed;
-        if running.last_begun && running.last.uid() == victim.uid() {
+        if running.last_begun && running.last.uid() == eviction.victim.uid() {
             self.end_preemption(now, preemptor);
         } else {
             running.outstanding = running.outstanding.saturating_sub(1);
@@ -170,7 +170,7 @@ impl Scheduler {
 
     /// When the others are done, the last victim's turn comes; where one failed, it is spared.
     fn continue_preemption(&mut self, now: Duration, preemptor: &Text) {
-        let Some(running) = self.preemptions.0.get_mut(preemptor) else { return };
+        let Some(running) = self.preemptions.running.get_mut(preemptor) else { return };
         if running.outstanding > 0 || running.last_begun {
             return;
         }
@@ -179,20 +179,41 @@ impl Scheduler {
             return;
         }
         running.last_begun = true;
-        let last = Arc::clone(&running.last);
-        self.evict(now, preemptor, &last);
+        let (run, victim) = (running.run, Arc::clone(&running.last));
+        self.evict(now, Eviction { preemptor: preemptor.clone(), run, victim });
     }
 
     fn end_preemption(&mut self, now: Duration, preemptor: &Text) {
-        let Some(running) = self.preemptions.0.remove(preemptor) else { return };
+        let Some(running) = self.preemptions.running.remove(preemptor) else { return };
+        let key = running.preemptor.key();
         if running.failed {
             // Nobody's going will wake it: it must try again by itself.
-            self.activate(now, &[running.preemptor.key()]);
+            self.activate(now, &[key]);
+        } else if self.cache.get_pod(running.last.uid()).is_some() {
+            self.preemptions.ended.insert(running.last.uid().clone(), key);
+        } else {
+            self.open_gate(now, &key);
         }
     }
 
-    fn record_preempted(&mut self, preemptor: &Text, victim: &Arc<PodInfo>, in_memory: bool) {
-        let Some(running) = self.preemptions.0.get(preemptor) else { return };
+    /// A pod is gone. Where it was the last victim of a preemption, the preemptor is not held back
+    /// any more, even if every change that might have woken it came while it was (k/k PR#139162).
+    pub(super) fn last_victim_gone(&mut self, now: Duration, victim: &Text) {
+        if let Some(key) = self.preemptions.ended.remove(victim) {
+            self.open_gate(now, &key);
+        }
+    }
+
+    fn open_gate(&mut self, now: Duration, preemptor: &ObjectKey) {
+        let gated = self.queue.get(preemptor).and_then(|(_, it)| it.gating_plugin);
+        if gated == Some(PLUGIN) {
+            self.activate(now, std::slice::from_ref(preemptor));
+        }
+    }
+
+    fn record_preempted(&mut self, eviction: &Eviction, in_memory: bool) {
+        let Eviction { preemptor, victim, .. } = eviction;
+        let Some(running) = self.preemptions.running.get(preemptor) else { return };
         let mut note = format!("Preempted by pod {preemptor} on node {}", running.node);
         if in_memory {
             note.push_str(" (in kube-scheduler memory).");

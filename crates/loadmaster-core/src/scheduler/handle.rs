@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use loadmaster_framework::{
-    Cycle, CycleState, DryRun, Handle, NodeInfo, NodeToStatus, Outcome, PodInfo, Slot, WaitingPod,
-    api::ObjectKey,
+    Cycle, CycleState, DryRun, Handle, Listers, NodeInfo, NodeToStatus, Object, Outcome, PodInfo,
+    Slot, WaitingPod, api::ObjectKey,
 };
 
 use super::waiting::WaitingPods;
@@ -20,6 +20,8 @@ pub(super) struct Reach<'a> {
     pub(super) slots: &'a mut Slots,
     pub(super) nominated: &'a dyn NominatedPods,
     pub(super) waiting: &'a mut WaitingPods,
+    /// Where plugins note what they have decided about volumes and claims.
+    pub(super) listers: &'a mut Listers,
     /// Pods to put back into the active queue.
     pub(super) activate: &'a mut Vec<ObjectKey>,
 }
@@ -31,6 +33,7 @@ impl Handles for Reach<'_> {
             slot: self.slots.get_mut(plugin),
             nominated: self.nominated,
             waiting: self.waiting,
+            listers: self.listers,
             activate: self.activate,
         });
     }
@@ -41,6 +44,7 @@ struct PluginHandle<'a> {
     slot: &'a mut Slot,
     nominated: &'a dyn NominatedPods,
     waiting: &'a mut WaitingPods,
+    listers: &'a mut Listers,
     activate: &'a mut Vec<ObjectKey>,
 }
 
@@ -67,6 +71,14 @@ impl Handle for PluginHandle<'_> {
 
     fn slot(&mut self) -> &mut Slot {
         self.slot
+    }
+
+    fn assume(&mut self, object: Object) {
+        self.listers.assume(object);
+    }
+
+    fn restore(&mut self, object: &Object) {
+        self.listers.restore(object);
     }
 
     fn run_filters(&self, cx: Cycle<'_>, state: &CycleState, node: &NodeInfo) -> Outcome {

@@ -43,6 +43,7 @@ impl Scheduler {
             ClusterChange::Deleted(object) => {
                 if let Some(old) = self.cache.listers_mut().remove(&object) {
                     self.wake(now, Some(&old), None);
+                    self.tell_bindings(now, &old);
                 }
             }
             ClusterChange::Fact { feed, key, value, at } => {
@@ -117,6 +118,11 @@ impl Scheduler {
     /// A pod is gone, or has finished, which is the same here.
     fn pod_gone(&mut self, now: Duration, uid: &Text) {
         let Some(old) = self.pods.remove(uid) else { return };
+        self.forget_gone(now, uid, &old);
+        self.last_victim_gone(now, uid);
+    }
+
+    fn forget_gone(&mut self, now: Duration, uid: &Text, old: &PodInfo) {
         if old.node_name().is_some() {
             self.cache.remove_pod(uid);
             let was = Object::Pod(Arc::clone(old.pod()));
@@ -124,7 +130,7 @@ impl Scheduler {
             return;
         }
         let (queue, host) = self.queue_and_host();
-        queue.delete(&host, &old);
+        queue.delete(&host, old);
         if self.cache.is_assumed(uid) {
             self.assumed_pod_gone(now, uid);
         } else if !old.status.nominated_node_name.is_empty() {

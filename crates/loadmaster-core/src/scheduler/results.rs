@@ -1,10 +1,10 @@
 //! What results of work are for.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use loadmaster_framework::{PodInfo, api::Text};
+use loadmaster_framework::api::Text;
 
-use super::{Scheduler, WorkId, WorkResult};
+use super::{Scheduler, WorkId, WorkResult, executor::Eviction};
 
 /// What a result is for.
 #[derive(Clone, Debug)]
@@ -18,9 +18,9 @@ pub(super) enum Purpose {
     /// Whether the pod of this uid was bound after all.
     ReadBound { uid: Text },
     /// A victim's mark.
-    MarkVictim { preemptor: Text, victim: Arc<PodInfo> },
+    MarkVictim(Eviction),
     /// A victim's deletion.
-    DeleteVictim { preemptor: Text, victim: Arc<PodInfo> },
+    DeleteVictim(Eviction),
 }
 
 impl Scheduler {
@@ -39,11 +39,11 @@ impl Scheduler {
             }
             (Purpose::Bind { uid }, WorkResult::Done(result)) => self.bind_done(now, &uid, result),
             (Purpose::ReadBound { uid }, WorkResult::Pod(pod)) => self.bound_read(now, &uid, pod),
-            (Purpose::MarkVictim { preemptor, victim }, WorkResult::Done(result)) => {
-                self.victim_marked(now, &preemptor, victim, &result);
+            (Purpose::MarkVictim(eviction), WorkResult::Done(result)) => {
+                self.victim_marked(now, eviction, &result);
             }
-            (Purpose::DeleteVictim { preemptor, victim }, WorkResult::Done(result)) => {
-                self.victim_deleted(now, &preemptor, &victim, &result);
+            (Purpose::DeleteVictim(eviction), WorkResult::Done(result)) => {
+                self.victim_deleted(now, &eviction, &result);
             }
             (purpose, result) => {
                 tracing::error!(?purpose, ?result, "result of the wrong kind");

@@ -129,6 +129,7 @@ impl Scheduler {
             slots: &mut self.slots[profile],
             nominated: &self.queue,
             waiting: &mut self.waiting,
+            listers: self.cache.listers_mut(),
             activate: &mut activate,
         };
         let why: &NodeToStatus = &fit_error.diagnosis.node_to_status;
@@ -231,6 +232,7 @@ impl Scheduler {
                 slots: &mut self.slots[profile],
                 nominated: &self.queue,
                 waiting: &mut self.waiting,
+                listers: self.cache.listers_mut(),
                 activate: &mut activate,
             };
             plugins
@@ -260,6 +262,7 @@ impl Scheduler {
             slots: &mut self.slots[profile],
             nominated: &self.queue,
             waiting: &mut self.waiting,
+            listers: self.cache.listers_mut(),
             activate: &mut activate,
         };
         plugins.run_unreserve(cx, state, node, &mut reach);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use loadmaster_core::scheduler::SchedulerOptions;
 use loadmaster_framework::{
     Gates, Object,
-    api::{Node, Pod, Text},
+    api::{Node, Pod, Quantity, Text},
 };
 use loadmaster_sim::{Faults, Sim};
 use rand::{RngExt, SeedableRng};
@@ -36,7 +36,7 @@ profiles:
 - schedulerName: default-scheduler
   plugins:
     multiPoint:
-      disabled: [{name: VolumeRestrictions}, {name: NodeVolumeLimits}, {name: VolumeBinding}, {name: VolumeZone}, {name: InterPodAffinity}, {name: DefaultPreemption}]
+      disabled: [{name: VolumeRestrictions}, {name: NodeVolumeLimits}, {name: VolumeBinding}, {name: VolumeZone}]
 ";
 
 impl History {
@@ -164,20 +164,16 @@ impl History {
     }
 
     fn node_comes(&mut self) {
-        match self.away.pop() {
-            Some(node) => self.sim.write(Object::Node(node)),
-            None => {
-                let name = format!("n{}", self.rng.random_range(6..10));
-                let exists = self
-                    .sim
-                    .cluster()
-                    .objects()
-                    .any(|it| it.as_node().is_some_and(|it| **it.name() == *name));
-                if !exists {
-                    let node = self.node(&name);
-                    self.sim.write(node);
-                }
-            }
+        if let Some(node) = self.away.pop() {
+            return self.sim.write(Object::Node(node));
+        }
+        let name = format!("n{}", self.rng.random_range(6..10));
+        let mut nodes = self.sim.cluster().objects().filter_map(Object::as_node);
+        let is_free = nodes.all(|it| **it.name() != *name);
+        drop(nodes);
+        if is_free {
+            let node = self.node(&name);
+            self.sim.write(node);
         }
     }
 
@@ -243,7 +239,7 @@ impl History {
         let others: Vec<_> = self.sim.cluster().pods().filter(here).collect();
         let total = |pods: &[&Arc<Pod>], resource: &str| -> i64 {
             let of = |it: &Pod| {
-                it.spec.containers[0].resources.requests.get(resource).map(|q| q.milli_value())
+                it.spec.containers[0].resources.requests.get(resource).map(Quantity::milli_value)
             };
             pods.iter().filter_map(|it| of(it)).sum::<i64>() + of(pod).unwrap_or(0)
         };

@@ -49,7 +49,7 @@ fn compare(path: String, expected: &Value, actual: &Value, found: &mut Vec<Diffe
             compare_lists(&path, a, b, found);
         }
         (expected, actual) => {
-            found.push(Difference { path, expected: expected.clone(), actual: actual.clone() })
+            found.push(Difference { path, expected: expected.clone(), actual: actual.clone() });
         }
     }
 }
@@ -122,16 +122,16 @@ mod tests {
 
     use super::*;
 
-    fn shown(expected: Value, actual: Value) -> Vec<String> {
-        differences(&expected, &actual).iter().map(ToString::to_string).collect()
+    fn shown(expected: &Value, actual: &Value) -> Vec<String> {
+        differences(expected, actual).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn what_is_absent_is_the_same_as_what_is_empty() {
         let full = json!({"a": 0, "b": [], "c": "", "d": null, "e": false, "f": {"g": 0}});
-        assert_eq!(shown(full.clone(), json!({})), [""; 0]);
-        assert_eq!(shown(json!({}), full), [""; 0]);
-        assert_eq!(shown(json!([0]), json!([])), [r#": expected [0], got []"#]);
+        assert_eq!(shown(&full, &json!({})), [""; 0]);
+        assert_eq!(shown(&json!({}), &full), [""; 0]);
+        assert_eq!(shown(&json!([0]), &json!([])), [": expected [0], got []"]);
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         let expected = json!({"filter": [{"node": "n1", "code": "Success"}, {"node": "n2"}]});
         let actual = json!({"filter": [{"node": "n1", "code": "Error"}, {"node": "n2"}]});
         assert_eq!(
-            shown(expected, actual),
+            shown(&expected, &actual),
             [r#"filter[n1].code: expected "Success", got "Error""#]
         );
     }
@@ -150,16 +150,19 @@ mod tests {
             names.iter().map(|it| json!({"node": it, "total": 0})).collect()
         };
         assert_eq!(
-            shown(list(&["n1", "n2"]), list(&["n2", "n3"])),
+            shown(&list(&["n1", "n2"]), &list(&["n2", "n3"])),
             [
                 r#"[n1]: expected {"node":"n1","total":0}, got null"#,
                 r#"[n3]: expected null, got {"node":"n3","total":0}"#
             ]
         );
         assert_eq!(
-            shown(list(&["n1", "n2"]), list(&["n2", "n1"])),
+            shown(&list(&["n1", "n2"]), &list(&["n2", "n1"])),
             [r#" (order): expected ["n1","n2"], got ["n2","n1"]"#]
         );
-        assert_eq!(shown(json!(["a", "b"]), json!(["b"])), [r#": expected ["a","b"], got ["b"]"#]);
+        assert_eq!(
+            shown(&json!(["a", "b"]), &json!(["b"])),
+            [r#": expected ["a","b"], got ["b"]"#]
+        );
     }
 }

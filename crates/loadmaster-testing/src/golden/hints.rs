@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use loadmaster_framework::{
-    ActionType, ClusterEvent, EnqueueExtensions, EventResource, Gates, Hint, Listers, Object,
-    PodInfo, QueueingHint, Registry, api::Pod,
+    ActionType, ClusterEvent, ClusterEventWithHint, EnqueueExtensions, EventResource, Gates, Hint,
+    Listers, Object, PodInfo, QueueingHint, Registry, api::Pod,
 };
 use serde::{Deserialize, Serialize, de::Error};
 use serde_json::Value;
 
-use super::{Difference, differences};
+use super::{Difference, differences, kinds::object};
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
@@ -25,7 +25,7 @@ struct Summary {
     #[serde(rename = "id")]
     _id: String,
     #[serde(rename = "summary")]
-    _summary: bool,
+    _is_one: bool,
     plugin: String,
     events: Vec<Registered>,
 }
@@ -76,22 +76,23 @@ struct Answer {
 }
 
 pub(super) fn check(line: &str) -> serde_json::Result<Vec<Difference>> {
-    let registry = loadmaster_plugins::registry();
+    let registry = super::registry();
     match serde_json::from_str(line)? {
         Case::Summary(case) => {
             let extensions = extensions(&registry, &case.plugin, &Value::Null)?;
-            let actual: Vec<_> = extensions
-                .events_to_register()
-                .iter()
-                .map(|it| Registered {
-                    resource: it.event.resource.as_str().to_owned(),
-                    action_types: it.event.action.names().into_iter().map(str::to_owned).collect(),
-                    has_hint: it.has_hint,
-                })
-                .collect();
+            let events = extensions.map(|it| it.events_to_register()).unwrap_or_default();
+            let actual: Vec<_> = events.iter().map(registered).collect();
             Ok(differences(&case.events, &actual))
         }
         Case::Call(case) => call(&registry, *case),
+    }
+}
+
+fn registered(it: &ClusterEventWithHint) -> Registered {
+    Registered {
+        resource: it.event.resource.as_str().to_owned(),
+        action_types: it.event.action.names().into_iter().map(str::to_owned).collect(),
+        has_hint: it.has_hint,
     }
 }
 
@@ -112,24 +113,26 @@ fn call(registry: &Registry, case: Call) -> serde_json::Result<Vec<Difference>> 
     let mut resources = KINDS.iter().filter(|it| it.as_str() == case.event.resource);
     let resource = *resources.next().ok_or_else(|| Error::custom("no such resource"))?;
     let event = ClusterEvent::new(resource, action);
-    let events = extensions.events_to_register();
-    let registered = events.iter().find(|it| it.has_hint && it.event.covers(&event));
-    let registered = registered.ok_or_else(|| Error::custom("no hint covers the event"))?.event;
-    let answer = extensions.queueing_hint(Hint {
-        registered,
-        event,
-        pod: &PodInfo::new(Arc::new(case.pod)),
-        old: old.as_ref(),
-        new: new.as_ref(),
-        listers: &listers,
+    let answer = extensions.and_then(|extensions| {
+        let events = extensions.events_to_register();
+        let registered = events.iter().find(|it| it.has_hint && it.event.covers(&event))?.event;
+        Some(extensions.queueing_hint(Hint {
+            registered,
+            event,
+            pod: &PodInfo::new(Arc::new(case.pod)),
+            old: old.as_ref(),
+            new: new.as_ref(),
+            listers: &listers,
+        }))
     });
     let actual = Answer {
         hint: match answer {
-            Ok(QueueingHint::Skip) => "QueueSkip".to_owned(),
+            None => "no hint covers the event".to_owned(),
+            Some(Ok(QueueingHint::Skip)) => "QueueSkip".to_owned(),
             // The queue treats an error as Queue.
-            Ok(QueueingHint::Queue) | Err(_) => "Queue".to_owned(),
+            Some(Ok(QueueingHint::Queue) | Err(_)) => "Queue".to_owned(),
         },
-        error: answer.err().map(|it| it.to_string()),
+        error: answer.and_then(Result::err).map(|it| it.to_string()),
         emitted_events: case.emitted_events.as_ref().map(|_| emitted(old.as_ref(), new.as_ref())),
     };
     let expected =
@@ -137,14 +140,14 @@ fn call(registry: &Registry, case: Call) -> serde_json::Result<Vec<Difference>> 
     Ok(differences(&expected, &actual))
 }
 
-/// What the plugin says of events.
+/// What the plugin says of events, if it says anything.
 fn extensions(
     registry: &Registry,
     plugin: &str,
     args: &Value,
-) -> serde_json::Result<Arc<dyn EnqueueExtensions>> {
+) -> serde_json::Result<Option<Arc<dyn EnqueueExtensions>>> {
     let hooks = registry.build(plugin, args, &Gates::default()).map_err(Error::custom)?;
-    hooks.enqueue_extensions.ok_or_else(|| Error::custom(format!("{plugin} registers no events")))
+    Ok(hooks.enqueue_extensions)
 }
 
 const KINDS: [EventResource; 12] = [
@@ -161,3 +164,13 @@ const KINDS: [EventResource; 12] = [
     EventResource::ResourceSlice,
     EventResource::DeviceClass,
 ];
+
+/// The events that the scheduler derives from two versions of an object.
+fn emitted(old: Option<&Object>, new: Option<&Object>) -> Vec<Event> {
+    let events = loadmaster_core::event::events_of(old, new);
+    let event = |it: &ClusterEvent| Event {
+        resource: it.resource.as_str().to_owned(),
+        action_type: it.action.names().join("|"),
+    };
+    events.iter().map(event).collect()
+}

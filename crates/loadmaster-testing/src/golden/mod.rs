@@ -2,7 +2,8 @@
 //!
 //! The cases and their format are described in `data/golden/README.md`. A case **passes** when
 //! every recorded field is equal; it **deviates** when it is not and a [rule](RULES) explains the
-//! difference; else it **fails**.
+//! difference; it is **exempt** when it is not and a plugin that it needs is not there yet; else it
+//! **fails**.
 //!
 //! ```no_run
 //! use loadmaster_testing::golden;
@@ -12,17 +13,22 @@
 //! # Ok::<(), golden::GoldenError>(())
 //! ```
 
+mod absent;
 mod configs;
 mod decision;
 mod deviation;
 mod difference;
 mod hints;
+mod kinds;
 mod quantities;
 mod read;
 mod report;
 mod sampling;
+mod sequences;
 
 use std::path::{Path, PathBuf};
+
+use loadmaster_framework::Registry;
 
 pub use deviation::{RULES, Rule};
 pub use difference::{Difference, differences};
@@ -53,6 +59,7 @@ fn check_of(family: &str) -> Check {
         "config" => configs::check,
         "hints" => hints::check,
         "sampling" => sampling::check,
+        "sequences" => sequences::check,
         _ => decision::check,
     }
 }
@@ -96,10 +103,20 @@ fn run_family(file: &Path, only: Option<&str>) -> Result<Family, GoldenError> {
     Ok(Family { name, cases })
 }
 
+/// Every plugin, and stand-ins for those of the default set that are not there yet.
+fn registry() -> Registry {
+    let mut registry = loadmaster_plugins::registry();
+    absent::fill(&mut registry).expect("what is missing is not registered");
+    registry
+}
+
 fn verdict(line: &str, check: Check) -> serde_json::Result<Verdict> {
     let differences = check(line)?;
     if differences.is_empty() {
         return Ok(Verdict::Passed);
+    }
+    if let Some(needs) = absent::needed_by(line)? {
+        return Ok(Verdict::Exempt { needs });
     }
     Ok(match deviation::rule(line, &differences, check)? {
         Some(rule) => Verdict::Deviates { rule: rule.name, differences },

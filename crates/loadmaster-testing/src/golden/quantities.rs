@@ -109,9 +109,14 @@ fn check_one(case: One) -> Vec<Difference> {
         sign: case.sign,
         // The canonical form as it is after arithmetic: we do not keep the text as it was written.
         canonical: case.recomputed.or(case.canonical),
-        json: case.json,
+        json: case.json.map(|it| InJson { canonical: it.canonical.map(retold), ..it }),
     };
     differences(&expected, &actual)
+}
+
+/// The canonical form of a text, where it was recorded as it was written.
+fn retold(text: String) -> String {
+    Quantity::parse(&text).map_or(text, |it| it.to_string())
 }
 
 fn in_json(text: &str) -> InJson {

@@ -74,9 +74,8 @@ pub(super) fn files(dir: &Path, only: Option<&str>) -> Result<Vec<PathBuf>, Gold
     }
     let Some(name) = only else { return Ok(files) };
     let exact = files.iter().any(|it| family(it) == name);
-    let wanted = |file: &PathBuf| match exact {
-        true => family(file) == name,
-        false => family(file).contains(name),
+    let wanted = |file: &PathBuf| {
+        if exact { family(file) == name } else { family(file).contains(name) }
     };
     let chosen: Vec<_> = files.iter().filter(|it| wanted(it)).cloned().collect();
     if chosen.is_empty() {

@@ -1,6 +1,6 @@
 //! What came of a run.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 
@@ -18,6 +18,11 @@ pub enum Verdict {
         rule: &'static str,
         /// What differs.
         differences: Vec<Difference>,
+    },
+    /// Something differs, and a plugin that the case needs is not there yet.
+    Exempt {
+        /// The plugin.
+        needs: &'static str,
     },
     /// Something differs.
     Failed {
@@ -59,6 +64,14 @@ impl Family {
         })
     }
 
+    /// The cases that are exempt, with the plugin that they need.
+    pub fn exempt(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.cases.iter().filter_map(|it| match it.verdict {
+            Verdict::Exempt { needs } => Some((&*it.id, needs)),
+            _ => None,
+        })
+    }
+
     /// The cases that failed, with what differs.
     pub fn failed(&self) -> impl Iterator<Item = (&str, &[Difference])> {
         self.cases.iter().filter_map(|it| match &it.verdict {
@@ -82,6 +95,22 @@ impl Report {
     }
 }
 
+/// Names the cases, one line for each reason.
+fn group<'c>(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    cases: impl Iterator<Item = (&'c str, &'static str)>,
+) -> fmt::Result {
+    let mut ids: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (id, reason) in cases {
+        ids.entry(reason).or_default().push(id);
+    }
+    for (reason, ids) in ids {
+        writeln!(f, "  {what} {reason}: {}", ids.join(", "))?;
+    }
+    Ok(())
+}
+
 /// So many differences of a case are shown, and so many failing cases of a family.
 const SHOWN: usize = 3;
 
@@ -90,13 +119,17 @@ impl fmt::Display for Report {
         for family in &self.families {
             write!(f, "{} {}/{}", family.name, family.passed(), family.cases.len())?;
             match family.deviating().count() {
-                0 => writeln!(f)?,
-                1 => writeln!(f, " (1 deviates)")?,
-                many => writeln!(f, " ({many} deviate)")?,
+                0 => {}
+                1 => write!(f, " (1 deviates)")?,
+                many => write!(f, " ({many} deviate)")?,
             }
-            for (id, rule) in family.deviating() {
-                writeln!(f, "  {id} deviates: {rule}")?;
+            match family.exempt().count() {
+                0 => {}
+                many => write!(f, " ({many} exempt)")?,
             }
+            writeln!(f)?;
+            group(f, "deviating by", family.deviating())?;
+            group(f, "exempt until there is", family.exempt())?;
             for (id, differences) in family.failed().take(SHOWN) {
                 writeln!(f, "  {id} FAILED")?;
                 for difference in differences.iter().take(SHOWN) {

@@ -3,10 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use loadmaster_core::{cache::Cache, cycle::num_feasible_nodes_to_find};
-use loadmaster_framework::{
-    PodInfo, Snapshot,
-    api::{Labels, Node},
-};
+use loadmaster_framework::{PodInfo, Snapshot, api::Node};
 use serde::{Deserialize, Serialize};
 
 use super::{Difference, differences};
@@ -27,7 +24,8 @@ struct Count {
     global: Option<u32>,
     profile: Option<u32>,
     nodes: usize,
-    count: usize,
+    #[serde(rename = "count")]
+    looked_for: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,7 +69,7 @@ pub(super) fn check(line: &str) -> serde_json::Result<Vec<Difference>> {
             // What a profile sets comes before what the configuration does.
             let percentage = case.profile.or(case.global).unwrap_or(0);
             let count = num_feasible_nodes_to_find(percentage, case.nodes);
-            differences(&Counted { count: case.count }, &Counted { count })
+            differences(&Counted { count: case.looked_for }, &Counted { count })
         }
         Case::Order(case) => {
             let actual = replay(&case.steps);
@@ -97,7 +95,7 @@ fn replay(steps: &[Step]) -> Vec<Option<Vec<String>>> {
                 let mut object = Node::default();
                 object.metadata.name = node.into();
                 object.metadata.labels =
-                    Labels::from_iter(step.labels.iter().map(|(key, it)| (&**key, &**it)));
+                    step.labels.iter().map(|(key, it)| (&**key, &**it)).collect();
                 cache.upsert_node(Arc::new(object));
             }
             (Op::Remove, _) => {

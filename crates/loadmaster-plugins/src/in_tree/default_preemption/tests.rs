@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use loadmaster_framework::{Candidate, DryRun, NodeInfo, Slot, WaitingPod, api::ObjectKey};
+use loadmaster_framework::{Candidate, DryRun, NodeInfo, Object, Slot, WaitingPod, api::ObjectKey};
 use serde_json::{Value, json};
 
 use super::*;
@@ -28,6 +28,8 @@ impl Handle for Script {
         false
     }
     fn activate(&mut self, _: &[ObjectKey]) {}
+    fn assume(&mut self, _: Object) {}
+    fn restore(&mut self, _: &Object) {}
     fn slot(&mut self) -> &mut Slot {
         &mut self.slot
     }

@@ -125,5 +125,7 @@ fn understood<'a>(
     if terms.len() == count {
         return Ok(terms);
     }
-    Err(PluginError::Other(pod.affinity_error().unwrap_or_default().to_owned()))
+    // Upstream reads the terms anew here, and does not say of which kind the wrong one is.
+    let error = pod.affinity_error().unwrap_or_default();
+    Err(PluginError::Other(error.split_once("Terms: ").map_or(error, |(_, it)| it).to_owned()))
 }

@@ -18,10 +18,6 @@ use super::{Difference, differences};
 use crate::{cluster::Cluster, profiles, trial};
 use case::{Case, Decision, Expanded, Gated, Name, Queued, Verdict};
 
-/// The configuration that `null` stands for.
-const DEFAULT: &str =
-    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration";
-
 pub(super) fn check(line: &str) -> serde_json::Result<Vec<Difference>> {
     let case: Case = serde_json::from_str(line)?;
     let profile = profile(&case)?;
@@ -43,8 +39,9 @@ pub(super) fn check(line: &str) -> serde_json::Result<Vec<Difference>> {
 }
 
 fn profile(case: &Case) -> serde_json::Result<Profile> {
-    let text = case.config.as_ref().map_or_else(|| DEFAULT.to_owned(), ToString::to_string);
-    let registry = loadmaster_plugins::registry();
+    let text =
+        case.config.as_ref().map_or_else(|| profiles::DEFAULT.to_owned(), ToString::to_string);
+    let registry = super::registry();
     let specs = profiles::specs(&text, &registry).map_err(Error::custom)?;
     match &specs[..] {
         [only] => Profile::build(only, &registry, &Gates::default()).map_err(Error::custom),

@@ -1,0 +1,5 @@
+//! The crate from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where it is wrong")]
+
+mod golden;
