@@ -321,6 +321,7 @@ impl Store {
             // The write that takes the last finalizer off a dying object is its last one.
             if !remove && may_go(&next) {
                 remove = true;
+                written = Arc::new(next);
             } else {
                 version += 1;
                 set_version(&mut next, version);

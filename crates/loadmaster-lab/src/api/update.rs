@@ -354,6 +354,12 @@ fn keep_metadata(current: &Value, next: &mut Value) {
     if let Some(map) = next["metadata"].as_object_mut() {
         map.remove("managedFields");
         map.remove("selfLink");
+        for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+            let empty = map.get(field).is_some_and(|it| *it == json!({}) || *it == json!([]));
+            if empty {
+                map.remove(field);
+            }
+        }
     }
 }
 

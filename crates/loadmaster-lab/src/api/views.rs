@@ -39,6 +39,11 @@ pub fn from_stored(resource: &Resource, object: &Object) -> Object {
     let mut viewed = Value::clone(object);
     if let Some(map) = viewed.as_object_mut() {
         rename(map, RENAMED.iter().copied());
+        for field in ["reportingController", "reportingInstance"] {
+            if map.get(field).is_some_and(|it| it == "") {
+                map.remove(field);
+            }
+        }
     }
     viewed["apiVersion"] = json!("events.k8s.io/v1");
     Arc::new(viewed)

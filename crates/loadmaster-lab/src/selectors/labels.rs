@@ -175,6 +175,9 @@ impl Parser {
             return Ok(found);
         }
         loop {
+            if !is_identifier(self.peek()) && self.peek() != "!" {
+                return Err(self.no_key());
+            }
             found.push(
                 self.requirement().map_err(|it| format!("unable to parse requirement: {it}"))?,
             );
@@ -234,7 +237,11 @@ impl Parser {
         if is_identifier(self.peek()) {
             return Ok(self.take());
         }
-        Err(format!("found '{}', expected: !, identifier, or 'end of string'", self.peek()))
+        Err(self.no_key())
+    }
+
+    fn no_key(&self) -> String {
+        format!("found '{}', expected: !, identifier, or 'end of string'", self.peek())
     }
 
     fn exact_value(&mut self) -> String {
@@ -313,6 +320,10 @@ mod tests {
         assert_eq!(
             LabelSelector::parse("a b").unwrap_err(),
             "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"
+        );
+        assert_eq!(
+            LabelSelector::parse("=").unwrap_err(),
+            "found '=', expected: !, identifier, or 'end of string'"
         );
         assert!(LabelSelector::parse("a,").is_err());
         assert!(LabelSelector::parse("a in (b").is_err());
