@@ -64,7 +64,9 @@ pub fn apply_patch(
             Ok(patched)
         }
         "application/json-patch+json" => {
-            let patch: json_patch::Patch = serde_json::from_slice(body).map_err(malformed)?;
+            // Text that is no JSON is told apart from JSON that is no patch.
+            let patch: Value = serde_json::from_slice(body).map_err(malformed)?;
+            let patch: json_patch::Patch = serde_json::from_value(patch).map_err(malformed)?;
             let mut patched = current.clone();
             json_patch::patch(&mut patched, &patch).map_err(|_| PatchError::Rejected)?;
             Ok(patched)

@@ -1,4 +1,13 @@
-//! The binary `lab` from outside.
+//! The lab cluster from outside: the binary `lab`, and the API server as `kube`, plain HTTP and
+//! recordings of kube-apiserver 1.36 see it.
 
 #[cfg(test)]
 mod cli;
+#[cfg(test)]
+mod clients;
+#[cfg(test)]
+mod recordings;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod watches;
