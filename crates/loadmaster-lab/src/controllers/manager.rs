@@ -89,8 +89,9 @@ impl Manager {
                 tokio::task::yield_now().await;
                 continue;
             }
+            let next = self.next_time();
             let timer = async {
-                match self.next_time() {
+                match next {
                     Some(next) => {
                         // A time that has passed in the meantime is due at once.
                         let pause = next.duration_since(Timestamp::now());
