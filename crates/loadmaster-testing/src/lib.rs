@@ -3,6 +3,7 @@
 //! - [`builders`] make pods, nodes and other objects in a line each.
 //! - The [`Harness`] runs plugins over a cluster in memory and tells the placement, each node's
 //!   verdict and each plugin's points.
+//! - [`gate`] checks the course's plugins, and shows that it would notice if they were broken.
 //! - [`golden`] compares decisions with those recorded from kube-scheduler.
 //!
 //! ```
@@ -18,6 +19,8 @@
 //! ```
 
 pub mod builders;
+#[cfg(feature = "suite")]
+pub mod gate;
 #[cfg(feature = "suite")]
 pub mod golden;
 

@@ -2,4 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops where it is wrong")]
 
+mod gate;
 mod golden;
