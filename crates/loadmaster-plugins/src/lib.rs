@@ -73,3 +73,20 @@ fn register_in_tree(registry: &mut Registry) -> Result<(), BuildError> {
     ];
     all.into_iter().try_for_each(|add| add(registry))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_plugin_has_a_page_with_the_same_sections() {
+        let registry = registry();
+        for name in registry.names() {
+            let page = registry.doc(name).unwrap();
+            let sections: Vec<&str> = page.lines().filter_map(|it| it.strip_prefix("# ")).collect();
+            let expected =
+                ["What it does", "Why", "Points", "Arguments", "Worked example", "Source"];
+            assert_eq!(sections, expected, "the page of {name}");
+        }
+    }
+}
