@@ -44,15 +44,18 @@
 //! count it); an object that is being deleted goes when its last finalizer is taken off.
 
 mod changes;
+mod clock;
 mod collection;
 mod identity;
 
 pub use changes::{Change, ChangeKind, Gone, Watch};
-pub use identity::{generate_name, prepare_create, timestamp};
+pub use clock::{Clock, rfc3339};
+pub use identity::{generate_name, prepare_create};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -119,6 +122,7 @@ pub enum Write {
 pub struct Store {
     inner: Mutex<Inner>,
     history: usize,
+    clock: Clock,
     version: watch::Sender<u64>,
 }
 
@@ -144,7 +148,20 @@ impl Store {
     pub fn with_history(history: usize) -> Self {
         // The first write gets 2, so that no list ever carries the special versions 0 or "".
         let inner = Inner { version: 1, collections: BTreeMap::new() };
-        Self { inner: Mutex::new(inner), history, version: watch::Sender::new(1) }
+        let (inner, clock) = (Mutex::new(inner), Clock::default());
+        Self { inner, history, clock, version: watch::Sender::new(1) }
+    }
+
+    /// The same store with another idea of what time it is.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// What time it is for everything that the cluster stamps.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// The number of the last write.
@@ -182,7 +199,7 @@ impl Store {
     pub fn create(&self, collection: Collection, mut object: Value) -> Result<Object, StoreError> {
         let fresh = object["metadata"]["uid"].as_str().is_none_or(str::is_empty);
         if fresh {
-            prepare_create(collection.resource(), &mut object);
+            prepare_create(collection.resource(), &mut object, self.now());
         }
         let namespace = text(&object, "namespace").to_owned();
         let name = text(&object, "name").to_owned();

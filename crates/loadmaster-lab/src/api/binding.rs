@@ -6,7 +6,7 @@ use super::Api;
 use super::update::precondition_failed;
 use crate::resources::{Collection, Resource};
 use crate::status::{Details, Status};
-use crate::store::{Object, StoreError, Write, is_being_deleted, text, timestamp};
+use crate::store::{Object, StoreError, Write, is_being_deleted, rfc3339, text};
 
 /// Node labels that a bound pod gets (`PodTopologyLabels`).
 const TOPOLOGY: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
@@ -39,9 +39,10 @@ impl Api {
         }
         let node = target(binding)?;
         let labels = self.topology_labels(node);
+        let now = rfc3339(self.store.now());
         let bound = |pod: &Object| -> Result<Value, Status> {
             check(pods, pod, name, binding)?;
-            Ok(bound(pod, node, binding, &labels))
+            Ok(bound(pod, node, binding, &labels, &now))
         };
         if dry_run {
             let pod = self.store.get(Collection::PODS, namespace, name);
@@ -110,14 +111,20 @@ fn check(pods: &'static Resource, pod: &Value, name: &str, binding: &Value) -> R
     Ok(())
 }
 
-fn bound(pod: &Value, node: &str, binding: &Value, topology: &Map<String, Value>) -> Value {
+fn bound(
+    pod: &Value,
+    node: &str,
+    binding: &Value,
+    topology: &Map<String, Value>,
+    now: &str,
+) -> Value {
     let mut next = pod.clone();
     next["spec"]["nodeName"] = json!(node);
     let scheduled = json!({
         "type": "PodScheduled",
         "status": "True",
         "lastProbeTime": null,
-        "lastTransitionTime": timestamp(),
+        "lastTransitionTime": now,
     });
     if !next["status"].is_object() {
         next["status"] = json!({});

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Api, admission, lifecycle, views};
 use crate::resources::{Collection, Resource};
 use crate::status::Status;
-use crate::store::{Object, is_being_deleted, prepare_create, text, timestamp};
+use crate::store::{Object, is_being_deleted, prepare_create, rfc3339, text};
 use crate::{defaults, validation};
 
 impl Api {
@@ -61,13 +61,14 @@ impl Api {
         {
             map.remove("status");
         }
-        prepare_create(stored, &mut object);
+        let now = self.store.now();
+        prepare_create(stored, &mut object, now);
         let name = text(&object, "name").to_owned();
         lifecycle::check_create(&self.store, resource, namespace, &name)?;
         let api_version = stored.api_version();
         defaults::default_object(&api_version, stored.kind, &mut object);
         admission::admit_create(&self.store, stored, &mut object)?;
-        defaults::prepare_create(&api_version, stored.kind, &mut object, &timestamp());
+        defaults::prepare_create(&api_version, stored.kind, &mut object, &rfc3339(now));
         let errors = validation::validate_create(resource, &object);
         if !errors.is_empty() {
             return Err(Status::invalid(stored, &name, &errors));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Api, lifecycle, views};
 use crate::resources::{Collection, Resource};
 use crate::status::{Details, Status};
-use crate::store::{Object, StoreError, Write, is_being_deleted, text, timestamp};
+use crate::store::{Object, StoreError, Write, is_being_deleted, rfc3339, text};
 
 /// What happens to the objects that an owner leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Api {
         let mut gone = false;
         let mut decide = |current: &Object| -> Result<Write, Status> {
             check_preconditions(resource, name, current, options)?;
-            let write = decide(resource, current, options);
+            let write = decide(resource, current, options, self.store.now());
             gone = matches!(write, Write::Remove | Write::PutAndRemove(_));
             Ok(write)
         };
@@ -125,9 +125,9 @@ impl Api {
 }
 
 /// What a deletion does to the object as it is now.
-fn decide(resource: &Resource, current: &Object, options: &DeleteOptions) -> Write {
+fn decide(resource: &Resource, current: &Object, options: &DeleteOptions, now: Timestamp) -> Write {
     if resource.collection == Collection::PODS {
-        return decide_pod(current, options);
+        return decide_pod(current, options, now);
     }
     if is_being_deleted(current) {
         return Write::Keep;
@@ -139,7 +139,7 @@ fn decide(resource: &Resource, current: &Object, options: &DeleteOptions) -> Wri
     if !has_items(&next["metadata"]["finalizers"]) && !kept {
         return Write::Remove;
     }
-    next["metadata"]["deletionTimestamp"] = json!(timestamp());
+    next["metadata"]["deletionTimestamp"] = json!(rfc3339(now));
     if namespace {
         next["status"]["phase"] = json!("Terminating");
     } else {
@@ -149,7 +149,7 @@ fn decide(resource: &Resource, current: &Object, options: &DeleteOptions) -> Wri
     Write::PutAsIs(next)
 }
 
-fn decide_pod(current: &Object, options: &DeleteOptions) -> Write {
+fn decide_pod(current: &Object, options: &DeleteOptions, now: Timestamp) -> Write {
     let mut grace = pod_grace(current, options);
     let mut next = Value::clone(current);
     set_propagation(&mut next, options.propagation);
@@ -167,7 +167,7 @@ fn decide_pod(current: &Object, options: &DeleteOptions) -> Write {
     } else {
         raise_generation(&mut next);
     }
-    next["metadata"]["deletionTimestamp"] = json!(after(grace));
+    next["metadata"]["deletionTimestamp"] = json!(after(now, grace));
     next["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
     if grace == 0 && !has_items(&next["metadata"]["finalizers"]) {
         return Write::PutAndRemove(next);
@@ -188,11 +188,10 @@ fn pod_grace(pod: &Value, options: &DeleteOptions) -> i64 {
     if grace < 0 { 1 } else { grace }
 }
 
-fn after(seconds: i64) -> String {
-    let now = Timestamp::now();
+fn after(now: Timestamp, seconds: i64) -> String {
     // A period beyond the end of time is as good as now: nobody will see it run out.
     let then = now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(now);
-    then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    rfc3339(then)
 }
 
 fn raise_generation(object: &mut Value) {

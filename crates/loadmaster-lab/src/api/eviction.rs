@@ -6,7 +6,7 @@ use super::{Api, DeleteOptions};
 use crate::resources::Collection;
 use crate::selectors::LabelSelector;
 use crate::status::{Details, Status};
-use crate::store::{Object, StoreError, Write, is_being_deleted, text, timestamp};
+use crate::store::{Object, StoreError, Write, is_being_deleted, rfc3339, text};
 
 const REFUSAL: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
@@ -78,7 +78,7 @@ impl Api {
             }
             let mut next = Value::clone(current);
             next["status"]["disruptionsAllowed"] = json!(number("disruptionsAllowed") - 1);
-            next["status"]["disruptedPods"][text(pod, "name")] = json!(timestamp());
+            next["status"]["disruptedPods"][text(pod, "name")] = json!(rfc3339(self.store.now()));
             Ok(Write::Put(next))
         })?;
         Ok(())

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Api;
 use crate::resources::Resource;
-use crate::store::timestamp;
+use crate::store::rfc3339;
 
 impl Api {
     /// Answers a review by filling in its status; reviews are not stored.
@@ -22,7 +22,7 @@ impl Api {
         let mut answer = json!({
             "kind": resource.kind,
             "apiVersion": resource.api_version(),
-            "metadata": {"creationTimestamp": timestamp()},
+            "metadata": {"creationTimestamp": rfc3339(self.store.now())},
             "status": status,
         });
         if !review["spec"].is_null() {

@@ -1,6 +1,6 @@
 //! A cluster in memory for the controllers' tests: no HTTP, no clock.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -9,23 +9,26 @@ use super::Manager;
 use crate::api::{Api, DeleteOptions};
 use crate::kubelet::{HollowNodes, HollowPods, NodeTemplate, node};
 use crate::resources::Collection;
-use crate::store::{Object, Store, text};
+use crate::store::{Clock, Object, Store, text};
 
 /// A cluster whose time stands still until a test moves it.
 pub(crate) struct World {
     pub(crate) api: Api,
     manager: Manager,
-    now: Timestamp,
+    now: Arc<Mutex<Timestamp>>,
 }
 
 impl World {
     /// All controllers and hollow nodes, with namespace `ns` and nodes `n1`, `n2`, …
     pub(crate) fn new(nodes: usize) -> Self {
-        let api = Api::new(Arc::new(Store::new()));
+        let now = Arc::new(Mutex::new(Timestamp::now()));
+        let time = Arc::clone(&now);
+        let clock = Clock::new(move || *time.lock().unwrap());
+        let api = Api::new(Arc::new(Store::new().with_clock(clock)));
         let manager = Manager::with_defaults(api.clone())
             .with(HollowNodes::default())
             .with(HollowPods::default());
-        let mut world = Self { api, manager, now: Timestamp::now() };
+        let mut world = Self { api, manager, now };
         for name in ["default", "kube-node-lease", "ns"] {
             world.make(Collection::NAMESPACES, json!({"metadata": {"name": name}}));
         }
@@ -112,16 +115,16 @@ impl World {
 
     /// Lets the controllers work until they have nothing to do; returns what they wait for.
     pub(crate) fn settle(&mut self) -> Option<Timestamp> {
-        self.manager.settle(|| self.now)
+        self.manager.settle(|| self.api.store().now())
     }
 
     /// Moves time, in steps that let every kubelet renew its lease.
     pub(crate) fn pass(&mut self, seconds: i64) {
-        let end = self.now + SignedDuration::from_secs(seconds);
+        let end = self.api.store().now() + SignedDuration::from_secs(seconds);
         while let Some(next) = self.settle().filter(|next| *next <= end) {
-            self.now = next;
+            *self.now.lock().unwrap() = next;
         }
-        self.now = end;
+        *self.now.lock().unwrap() = end;
         self.settle();
     }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::clock::rfc3339;
 use crate::resources::Resource;
 
 /// The letters of generated names: no vowels, nothing that reads like another letter.
@@ -29,15 +30,10 @@ pub fn generate_name(prefix: &str) -> String {
     name
 }
 
-/// Now, as `metadata.creationTimestamp` has it: RFC 3339 in whole seconds.
-pub fn timestamp() -> String {
-    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
 /// Gives a new object its identity: a name from `generateName`, `uid`, `creationTimestamp`,
 /// `generation` for kinds that count it, `kind` and `apiVersion`; what the client put there, and
 /// fields that a new object cannot have, are dropped without an error.
-pub fn prepare_create(resource: &Resource, object: &mut Value) {
+pub fn prepare_create(resource: &Resource, object: &mut Value, now: Timestamp) {
     if !object.is_object() {
         *object = json!({});
     }
@@ -53,7 +49,7 @@ pub fn prepare_create(resource: &Resource, object: &mut Value) {
         metadata["name"] = json!(generate_name(prefix));
     }
     metadata["uid"] = json!(Uuid::new_v4().to_string());
-    metadata["creationTimestamp"] = json!(timestamp());
+    metadata["creationTimestamp"] = json!(rfc3339(now));
     if let Some(map) = metadata.as_object_mut() {
         let unset = [
             "resourceVersion",

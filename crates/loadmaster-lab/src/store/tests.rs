@@ -118,7 +118,7 @@ fn the_last_finalizer_taken_off_a_dying_object_removes_it() {
     store.create(MAPS, object).unwrap();
     store
         .edit(MAPS, "ns", "a", |it| {
-            it["metadata"]["deletionTimestamp"] = json!(timestamp());
+            it["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
             it["metadata"]["deletionGracePeriodSeconds"] = json!(0);
         })
         .unwrap();
@@ -149,7 +149,7 @@ fn put_and_remove_is_seen_as_two_changes() {
     store
         .update(Collection::PODS, "ns", "p", |it| {
             let mut next = Value::clone(it);
-            next["metadata"]["deletionTimestamp"] = json!(timestamp());
+            next["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
             Ok(Write::PutAndRemove(next))
         })
         .unwrap();
