@@ -4,3 +4,4 @@
 
 mod gate;
 mod golden;
+mod harness;

@@ -1,7 +1,6 @@
 //! Family 16: a whole scheduler, one change of the cluster at a time.
 
 mod replay;
-mod world;
 
 use std::collections::BTreeMap;
 
