@@ -8,8 +8,11 @@ use std::{
 use loadmaster_core::scheduler::{ClusterChange, ConditionPatch};
 use loadmaster_framework::{
     ActionError, Object,
-    api::{ObjectKey, Pod, PodCondition, Text, Timestamp},
+    api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, PodCondition, Text, Timestamp},
 };
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 /// The kind of an object and its key: what an API server keeps apart.
 type Place = (u8, ObjectKey);
@@ -124,6 +127,36 @@ impl Cluster {
         Ok(())
     }
 
+    /// Patches a volume or a claim (JSON merge patch), as PreBind does.
+    ///
+    /// # Errors
+    /// There is no such object, or the patch makes no sense of it.
+    pub fn patch(
+        &mut self,
+        resource: &str,
+        key: &ObjectKey,
+        patch: &Value,
+    ) -> Result<(), ActionError> {
+        let like: Object = match resource {
+            "persistentvolumes" => PersistentVolume::default().into(),
+            "persistentvolumeclaims" => PersistentVolumeClaim::default().into(),
+            other => return Err(ActionError::Refused(format!("no patches of {other} here"))),
+        };
+        let not_found = || ActionError::NotFound(format!("{resource} {:?} not found", &*key.name));
+        let refused = |it: serde_json::Error| ActionError::Refused(it.to_string());
+        let object = match self.objects.get(&(kind_number(&like), key.clone())) {
+            Some(Object::PersistentVolume(it)) => patched(&**it, patch).map(Object::from),
+            Some(Object::PersistentVolumeClaim(it)) => patched(&**it, patch).map(Object::from),
+            _ => return Err(not_found()),
+        };
+        let object = object.map_err(refused)?;
+        // A write that changes nothing is told to nobody.
+        if self.objects.get(&place(&object)) != Some(&object) {
+            self.store(object);
+        }
+        Ok(())
+    }
+
     /// Deletes a pod at once.
     ///
     /// # Errors
@@ -153,6 +186,15 @@ impl Cluster {
         self.objects.insert(place(&object), object.clone());
         self.untold.push_back(ClusterChange::Applied(object));
     }
+}
+
+fn patched<T: Serialize + DeserializeOwned>(
+    object: &T,
+    patch: &Value,
+) -> Result<T, serde_json::Error> {
+    let mut json = serde_json::to_value(object)?;
+    json_patch::merge(&mut json, patch);
+    serde_json::from_value(json)
 }
 
 fn set_condition(pod: &mut Pod, kind: &str, status: &str, reason: &str, message: &str) {

@@ -9,7 +9,7 @@ use loadmaster_core::{
         WorkId, WorkResult,
     },
 };
-use loadmaster_framework::{Action, ActionError, ActionResult, Object};
+use loadmaster_framework::{Action, ActionError, ActionResult, Object, PatchKind};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -191,6 +191,9 @@ impl Sim {
     fn carry_out(&mut self, work: &Work) -> ActionResult {
         let done = match work {
             Work::Do(Action::Bind { pod, uid, node }) => self.cluster.bind(pod, uid, node),
+            Work::Do(Action::Patch { resource, key, patch, kind: PatchKind::Merge, .. }) => {
+                self.cluster.patch(resource, key, patch)
+            }
             Work::PatchPodStatus { pod, condition, nominated_node_name } => {
                 let (condition, node) = (condition.as_ref(), nominated_node_name.as_ref());
                 self.cluster.patch_status(&pod.key(), pod.uid(), condition, node)

@@ -1,6 +1,10 @@
-//! Simulations of the scheduler over an in-memory cluster.
+//! The scheduler over an in-memory cluster: single behaviours, and random histories.
 
 #[cfg(test)]
+mod behaviour;
+#[cfg(test)]
 mod history;
+#[cfg(test)]
+mod plugins;
 #[cfg(test)]
 mod simulation;
