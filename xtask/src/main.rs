@@ -1,2 +1,48 @@
-//! Loadmaster tasks.
-fn main() {}
+//! The project's own commands: `cargo xtask COMMAND`.
+
+use std::process::ExitCode;
+
+use anstream::eprintln;
+use clap::{Parser, Subcommand};
+
+mod gate;
+mod golden;
+mod testing;
+
+/// The project's own commands.
+///
+/// Each ends with 0 when all is well, with 1 when what it looked at is not as it should be, and with
+/// 2 when it could not look.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Tasks {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    Golden(golden::Golden),
+    Gate(gate::Gate),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Tasks::parse().task {
+        Task::Golden(it) => it.run(),
+        Task::Gate(it) => it.run(),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Tasks::command().debug_assert();
+    }
+}
