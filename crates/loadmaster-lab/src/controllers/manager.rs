@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::runner::{Runner, Work};
 use super::{
-    Controller, Deployments, Disruption, GarbageCollector, Namespaces, NodeTaints, PodGc,
-    ReplicaSets, TaintEviction,
+    Claims, Controller, Deployments, Disruption, GarbageCollector, Namespaces, NodeTaints,
+    PersistentVolumes, PodGc, ReplicaSets, TaintEviction,
 };
 use crate::api::Api;
 
@@ -33,8 +33,8 @@ impl Manager {
         Self { api, loops: Vec::new() }
     }
 
-    /// Deployments, replica sets, garbage, namespaces, taints, evictions, pods of lost nodes and
-    /// disruption budgets.
+    /// Deployments, replica sets, garbage, namespaces, taints, evictions, pods of lost nodes,
+    /// disruption budgets, claims and volumes.
     pub fn with_defaults(api: Api) -> Self {
         Self::new(api)
             .with(Namespaces)
@@ -44,6 +44,8 @@ impl Manager {
             .with(TaintEviction::default())
             .with(PodGc::default())
             .with(Disruption)
+            .with(Claims)
+            .with(PersistentVolumes)
             .with_work(GarbageCollector::default())
     }
 
