@@ -11,3 +11,6 @@ pub mod kind;
 pub mod needs;
 pub mod rest;
 pub mod watch;
+
+#[cfg(test)]
+mod test_server;

@@ -168,3 +168,6 @@ fn action_error(error: CallError) -> ActionError {
         other => ActionError::Unknown(other.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests;

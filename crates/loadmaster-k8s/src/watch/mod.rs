@@ -11,6 +11,9 @@ mod link;
 mod mirror;
 mod task;
 
+#[cfg(test)]
+mod tests;
+
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use loadmaster_core::scheduler::ClusterChange;

@@ -1,0 +1,196 @@
+use loadmaster_framework::Object;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::test_server::{Reply, TestServer, Then, refusal};
+
+fn node(name: &str, version: u32) -> Value {
+    json!({"metadata": {"name": name, "uid": format!("uid-of-{name}"),
+                        "resourceVersion": version.to_string()}})
+}
+
+fn event(kind: &str, object: impl Into<Value>) -> Value {
+    json!({"type": kind, "object": object.into()})
+}
+
+fn list_ends(version: u32) -> Value {
+    event(
+        "BOOKMARK",
+        json!({"metadata": {"resourceVersion": version.to_string(),
+                            "annotations": {"k8s.io/initial-events-end": "true"}}}),
+    )
+}
+
+/// A watch of one kind, and what it tells.
+struct Watching {
+    told: mpsc::Receiver<Told>,
+    _tasks: JoinSet<()>,
+}
+
+impl Watching {
+    fn start(server: &TestServer, kind: Kind) -> Self {
+        let (tell, told) = mpsc::channel(100);
+        let pause = Duration::from_millis(1);
+        let options =
+            WatchOptions { first_pause: pause, longest_pause: pause, ..WatchOptions::default() };
+        let tasks = start(&server.rest(), &BTreeSet::from([kind]), &options, &tell);
+        Self { told, _tasks: tasks }
+    }
+
+    /// The next things told: `+name@version`, `-name`, `synced`.
+    async fn told(&mut self, count: usize) -> Vec<String> {
+        let mut told = Vec::new();
+        for _ in 0..count {
+            told.push(match self.told.recv().await.unwrap() {
+                Told::Synced(_) => "synced".to_owned(),
+                Told::Change(ClusterChange::Applied(it)) => {
+                    format!("+{}@{}", it.metadata().name, it.metadata().resource_version)
+                }
+                Told::Change(ClusterChange::Deleted(it)) => format!("-{}", it.metadata().name),
+                other @ Told::Change(_) => format!("{other:?}"),
+            });
+        }
+        told
+    }
+}
+
+#[tokio::test]
+async fn a_streamed_list_is_told_then_known_to_be_complete_then_followed() {
+    let lines = vec![
+        event("ADDED", node("a", 3)),
+        event("ADDED", node("b", 4)),
+        list_ends(5),
+        event("MODIFIED", node("a", 6)),
+        event("DELETED", node("b", 7)),
+    ];
+    let mut server = TestServer::start(vec![Reply::Lines(lines, Then::Hold)]).await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(5).await, ["+a@3", "+b@4", "synced", "+a@6", "-b"]);
+    let asked = server.asked().await.line;
+    assert!(asked.starts_with("GET /api/v1/nodes?watch=true&allowWatchBookmarks=true"), "{asked}");
+    assert!(asked.contains("sendInitialEvents=true&resourceVersionMatch=NotOlderThan"), "{asked}");
+}
+
+#[tokio::test]
+async fn finished_pods_are_not_asked_for() {
+    let mut server = TestServer::start(vec![]).await;
+    let _watching = Watching::start(&server, Kind::Pod);
+    let asked = server.asked().await.line;
+    let selector = "&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
+    assert!(asked.ends_with(selector), "{asked}");
+}
+
+#[tokio::test]
+async fn where_lists_are_not_streamed_they_are_read_in_pages() {
+    let page = |name: &str, more: &str| {
+        let metadata = json!({"resourceVersion": "9", "continue": more});
+        Reply::Json(200, json!({"metadata": metadata, "items": [node(name, 1)]}))
+    };
+    let changed = vec![event("MODIFIED", node("a", 10))];
+    let mut server = TestServer::start(vec![
+        refusal(422, "Invalid"),
+        page("a", "t/1"),
+        page("b", ""),
+        Reply::Lines(changed, Then::Hold),
+    ])
+    .await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(4).await, ["+a@1", "+b@1", "synced", "+a@10"]);
+    server.asked().await;
+    assert_eq!(server.asked().await.line, "GET /api/v1/nodes?limit=500");
+    assert_eq!(server.asked().await.line, "GET /api/v1/nodes?limit=500&continue=t%2F1");
+    let watch = server.asked().await.line;
+    assert!(watch.ends_with("&resourceVersion=9"), "{watch}");
+}
+
+#[tokio::test]
+async fn a_watch_that_breaks_is_taken_up_where_it_broke_off() {
+    let lines = vec![list_ends(5), event("ADDED", node("a", 6))];
+    let more = vec![event("ADDED", node("b", 7))];
+    let mut server =
+        TestServer::start(vec![Reply::Lines(lines, Then::Break), Reply::Lines(more, Then::End)])
+            .await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(3).await, ["synced", "+a@6", "+b@7"]);
+    server.asked().await;
+    let again = server.asked().await.line;
+    assert!(again.ends_with("&resourceVersion=6"), "{again}");
+    let after_the_end = server.asked().await.line;
+    assert!(after_the_end.ends_with("&resourceVersion=7"), "{after_the_end}");
+}
+
+#[tokio::test]
+async fn what_vanished_while_the_server_forgot_is_told_as_deleted() {
+    let expired = event("ERROR", json!({"kind": "Status", "code": 410, "reason": "Expired"}));
+    let first =
+        vec![event("ADDED", node("a", 1)), event("ADDED", node("b", 2)), list_ends(5), expired];
+    let second = vec![event("ADDED", node("b", 2)), event("ADDED", node("c", 8)), list_ends(9)];
+    let server = TestServer::start(vec![
+        Reply::Lines(first, Then::End),
+        Reply::Lines(second, Then::End),
+        refusal(410, "Expired"),
+        Reply::Lines(vec![event("ADDED", node("c", 8)), list_ends(12)], Then::Hold),
+    ])
+    .await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(3).await, ["+a@1", "+b@2", "synced"]);
+    assert_eq!(watching.told(2).await, ["+c@8", "-a"]);
+    assert_eq!(watching.told(1).await, ["-b"]);
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_read_is_left_out_and_the_others_are_told() {
+    let broken = json!({"metadata": {"name": "broken", "labels": 7, "resourceVersion": "2"}});
+    let lines = vec![event("ADDED", broken), event("ADDED", node("a", 3)), list_ends(5)];
+    let server = TestServer::start(vec![Reply::Lines(lines, Then::Hold)]).await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(2).await, ["+a@3", "synced"]);
+}
+
+#[tokio::test]
+async fn a_list_that_breaks_off_is_not_taken_for_complete() {
+    let server = TestServer::start(vec![
+        Reply::Lines(vec![event("ADDED", node("a", 1))], Then::End),
+        Reply::Lines(vec![event("ADDED", node("b", 2)), list_ends(5)], Then::Hold),
+    ])
+    .await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(4).await, ["+a@1", "+b@2", "-a", "synced"]);
+}
+
+#[tokio::test]
+async fn a_kind_that_is_not_served_has_no_objects() {
+    let server = TestServer::start(vec![refusal(404, "NotFound")]).await;
+    let mut watching = Watching::start(&server, Kind::ResourceClaim);
+    assert_eq!(watching.told(1).await, ["synced"]);
+}
+
+#[tokio::test]
+async fn a_watch_that_is_refused_is_tried_again() {
+    let server = TestServer::start(vec![
+        refusal(403, "Forbidden"),
+        refusal(503, "ServiceUnavailable"),
+        Reply::Lines(vec![list_ends(5)], Then::Hold),
+    ])
+    .await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(1).await, ["synced"]);
+}
+
+#[tokio::test]
+async fn a_pod_arrives_with_what_decisions_depend_on() {
+    let pod = json!({
+        "metadata": {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "3",
+                     "managedFields": [{"manager": "kubectl"}]},
+        "spec": {"schedulerName": "mine", "containers": [{"name": "a", "image": "pause"}]},
+    });
+    let lines = vec![event("ADDED", pod), list_ends(5)];
+    let server = TestServer::start(vec![Reply::Lines(lines, Then::Hold)]).await;
+    let mut watching = Watching::start(&server, Kind::Pod);
+    let Some(Told::Change(ClusterChange::Applied(Object::Pod(pod)))) = watching.told.recv().await
+    else {
+        panic!("no pod was told of")
+    };
+    assert_eq!(pod.key().to_string(), "shop/web");
+    assert_eq!(pod.scheduler_name(), "mine");
+}
