@@ -103,7 +103,10 @@ impl Files {
         let lock = options.read(true).write(true).create(true).truncate(false);
         let lock = lock.open(files.lock_file()).map_err(failed)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Claim { files, _lock: lock }),
+            Ok(()) => {
+                files.remove_kubeconfig();
+                Ok(Claim { files, _lock: lock })
+            }
             Err(TryLockError::Error(reason)) => Err(failed(reason)),
             Err(TryLockError::WouldBlock) => {
                 let what = files.facts().map_or_else(
@@ -118,13 +121,18 @@ impl Files {
         }
     }
 
-    /// Removes what a lab leaves behind, and the directory if nothing else is in it.
-    pub(super) fn sweep(&self) {
+    /// Removes the kubeconfig of the lab that was here last, wherever it is.
+    fn remove_kubeconfig(&self) {
         if let Some(facts) = self.facts()
             && let Err(error) = kubeconfig::remove(&facts.kubeconfig)
         {
             tracing::warn!(%error, "the kubeconfig could not be removed");
         }
+    }
+
+    /// Removes what a lab leaves behind, and the directory if nothing else is in it.
+    pub(super) fn sweep(&self) {
+        self.remove_kubeconfig();
         for file in [self.facts_file(), self.scheduler_log(), self.lab_log(), self.lock_file()] {
             match fs::remove_file(&file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::runner::{Runner, Work};
 use super::{
-    Claims, Controller, Deployments, Disruption, GarbageCollector, Namespaces, NodeTaints,
-    PersistentVolumes, PodGc, ReplicaSets, TaintEviction,
+    Claims, Controller, Deployments, Disruption, EphemeralVolumes, GarbageCollector, Namespaces,
+    NodeTaints, PersistentVolumes, PodGc, ReplicaSets, TaintEviction,
 };
 use crate::api::Api;
 
@@ -44,6 +44,7 @@ impl Manager {
             .with(TaintEviction::default())
             .with(PodGc::default())
             .with(Disruption)
+            .with(EphemeralVolumes)
             .with(Claims)
             .with(PersistentVolumes)
             .with_work(GarbageCollector::default())

@@ -16,7 +16,7 @@ mod pod_gc;
 mod replica_set;
 mod runner;
 mod taint_eviction;
-mod volumes;
+pub(crate) mod volumes;
 
 pub use deployment::Deployments;
 pub use disruption::Disruption;
@@ -29,7 +29,7 @@ pub use pod_gc::PodGc;
 pub use replica_set::ReplicaSets;
 pub use runner::{Controller, Key, Runner, Work};
 pub use taint_eviction::TaintEviction;
-pub use volumes::{Claims, PersistentVolumes};
+pub use volumes::{Claims, EphemeralVolumes, PersistentVolumes};
 
 #[cfg(test)]
 pub(crate) mod testing;

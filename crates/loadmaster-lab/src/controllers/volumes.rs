@@ -7,10 +7,13 @@
 //! Source: `pkg/controller/volume/persistentvolume`, `pvcprotection` and `pvprotection` 1.36.
 
 mod claims;
+mod ephemeral;
 mod matching;
 mod persistent;
 
 pub use claims::Claims;
+pub(crate) use claims::{claims_of, is_bound};
+pub use ephemeral::EphemeralVolumes;
 pub use persistent::PersistentVolumes;
 
 use serde_json::{Value, json};

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{end_of, finish, live_node};
 use crate::api::Api;
+use crate::controllers::volumes::{claims_of, is_bound};
 use crate::controllers::{Controller, Key};
 use crate::resources::Collection;
 use crate::status::Status;
@@ -25,7 +26,7 @@ const ADDRESSES: u64 = 253;
 
 impl Controller for HollowPods {
     fn watches(&self) -> Vec<Collection> {
-        vec![Collection::PODS, Collection::NODES]
+        vec![Collection::PODS, Collection::NODES, Collection::PERSISTENT_VOLUME_CLAIMS]
     }
 
     fn keys(&self, api: &Api, collection: Collection, object: &Value) -> Vec<Key> {
@@ -33,11 +34,14 @@ impl Controller for HollowPods {
             let bound = object["spec"]["nodeName"].as_str().is_some_and(|it| !it.is_empty());
             return bound.then(|| Key::of(object)).into_iter().collect();
         }
-        // A node that has just come, or got its network, may have pods waiting.
-        let name = text(object, "name");
-        let (pods, _) = api.store().list(Collection::PODS, None);
+        // A node that has just come, or got its network, and a claim that was bound may have pods
+        // waiting.
+        let node = (collection == Collection::NODES).then(|| text(object, "name"));
+        let namespace = node.is_none().then(|| text(object, "namespace"));
+        let (pods, _) = api.store().list(Collection::PODS, namespace);
         let waiting = pods.iter().filter(|it| {
-            it["spec"]["nodeName"] == name
+            let on_node = it["spec"]["nodeName"].as_str();
+            on_node.is_some_and(|it| node.is_none_or(|node| node == it))
                 && (it["status"]["phase"] == "Pending" || is_being_deleted(it))
         });
         waiting.map(|it| Key::of(it)).collect()
@@ -65,7 +69,8 @@ impl Controller for HollowPods {
             return Ok(None);
         }
         match pod["status"]["phase"].as_str() {
-            Some("Pending") => self.start(api, &pod, &node, now),
+            Some("Pending") if has_volumes(api, &pod) => self.start(api, &pod, &node, now),
+            Some("Pending") => wait_for_volumes(api, &pod),
             Some("Running") => refresh(api, &pod, now),
             _ => {}
         }
@@ -115,6 +120,31 @@ impl HollowPods {
             }
         }
         address
+    }
+}
+
+/// Whether every claim that the pod names is bound.
+fn has_volumes(api: &Api, pod: &Value) -> bool {
+    claims_of(pod).iter().all(|key| {
+        let claims = Collection::PERSISTENT_VOLUME_CLAIMS;
+        api.store().get(claims, &key.namespace, &key.name).is_some_and(|it| is_bound(&it))
+    })
+}
+
+/// Shows that the containers are waiting, as they do on a real node until their volumes are there.
+fn wait_for_volumes(api: &Api, pod: &Object) {
+    let (namespace, name) = (text(pod, "namespace"), text(pod, "name"));
+    let edited = api.store().edit(Collection::PODS, namespace, name, |pod| {
+        let waiting = |container: &Value| {
+            json!({"name": container["name"], "image": container["image"], "imageID": "",
+                "state": {"waiting": {"reason": "ContainerCreating"}}, "lastState": {},
+                "ready": false, "started": false, "restartCount": 0})
+        };
+        let statuses: Value = list(pod, "/spec/containers").iter().map(waiting).collect();
+        pod["status"]["containerStatuses"] = statuses;
+    });
+    if let Err(error) = edited {
+        tracing::debug!(%error, "a pod went while it waited for its volumes");
     }
 }
 

@@ -125,3 +125,28 @@ fn a_changed_image_restarts_the_container() {
     let status = &world.get(PODS, "p").unwrap()["status"]["containerStatuses"][0];
     assert_eq!((&status["image"], &status["restartCount"]), (&json!("i:2"), &json!(1)));
 }
+
+#[test]
+fn a_pod_starts_when_its_claims_are_bound() {
+    let mut world = World::new(1);
+    world.pod_on("p", "n1", |it| {
+        it["spec"]["volumes"] =
+            json!([{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]);
+    });
+    world.settle();
+    let pod = world.get(PODS, "p").unwrap();
+    assert_eq!(pod["status"]["phase"], "Pending");
+    let waiting = &pod["status"]["containerStatuses"][0]["state"]["waiting"];
+    assert_eq!(waiting["reason"], "ContainerCreating");
+    world.make(
+        Collection::STORAGE_CLASSES,
+        json!({"metadata": {"name": "c"}, "provisioner": "x/y"}),
+    );
+    world.make(
+        Collection::PERSISTENT_VOLUME_CLAIMS,
+        json!({"metadata": {"name": "data"}, "spec": {"storageClassName": "c",
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+    );
+    world.settle();
+    assert_eq!(world.get(PODS, "p").unwrap()["status"]["phase"], "Running");
+}

@@ -81,12 +81,13 @@ enum Found {
     Wait(&'static str, &'static str),
 }
 
-fn is_bound(claim: &Value) -> bool {
+/// Whether the claim and its volume are tied to each other.
+pub(crate) fn is_bound(claim: &Value) -> bool {
     annotation(claim, BIND_COMPLETED).is_some()
 }
 
 /// The claims that a pod names, ephemeral ones included.
-fn claims_of(pod: &Value) -> Vec<Key> {
+pub(crate) fn claims_of(pod: &Value) -> Vec<Key> {
     let namespace = text(pod, "namespace");
     let volumes = list(pod, "/spec/volumes").iter();
     volumes

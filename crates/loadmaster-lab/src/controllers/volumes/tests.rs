@@ -143,3 +143,22 @@ fn a_claim_without_anything_for_it_says_why_it_waits() {
     world.settle();
     assert_eq!(phase(world.get(CLAIMS, "data")), "Bound");
 }
+
+#[test]
+fn an_ephemeral_volume_gets_a_claim_that_goes_with_its_pod() {
+    let mut world = World::new(1);
+    class(&world, "example.com/disk", "Immediate");
+    world.pod_on("p", "n1", |it| {
+        it["spec"]["volumes"] = json!([{"name": "scratch", "ephemeral": {"volumeClaimTemplate":
+            {"metadata": {"labels": {"a": "b"}}, "spec": {"storageClassName": "c",
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}}}}}}]);
+    });
+    world.settle();
+    let claim = world.get(CLAIMS, "p-scratch").unwrap();
+    assert_eq!(claim["metadata"]["labels"], json!({"a": "b"}));
+    assert_eq!(claim["status"]["phase"], "Bound");
+    world.delete(Collection::PODS, "p", &DeleteOptions::default());
+    world.settle();
+    assert!(world.get(CLAIMS, "p-scratch").is_none());
+}
