@@ -5,3 +5,4 @@
 mod gate;
 mod golden;
 mod harness;
+mod public_faults;
