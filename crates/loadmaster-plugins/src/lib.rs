@@ -47,8 +47,10 @@ fn register_in_tree(registry: &mut Registry) -> Result<(), BuildError> {
         node_declared_features::NodeDeclaredFeatures, node_name::NodeName, node_ports::NodePorts,
         node_resources_balanced_allocation::NodeResourcesBalancedAllocation,
         node_resources_fit::NodeResourcesFit, node_unschedulable::NodeUnschedulable,
-        pod_topology_spread::PodTopologySpread, priority_sort::PrioritySort,
-        scheduling_gates::SchedulingGates, taint_toleration::TaintToleration,
+        node_volume_limits::NodeVolumeLimits, pod_topology_spread::PodTopologySpread,
+        priority_sort::PrioritySort, scheduling_gates::SchedulingGates,
+        taint_toleration::TaintToleration, volume_restrictions::VolumeRestrictions,
+        volume_zone::VolumeZone,
     };
     fn add<P: Plugin>(registry: &mut Registry) -> Result<(), BuildError> {
         registry.register::<P>()
@@ -62,6 +64,9 @@ fn register_in_tree(registry: &mut Registry) -> Result<(), BuildError> {
         add::<NodeAffinity>,
         add::<NodePorts>,
         add::<NodeResourcesFit>,
+        add::<VolumeRestrictions>,
+        add::<NodeVolumeLimits>,
+        add::<VolumeZone>,
         add::<PodTopologySpread>,
         add::<InterPodAffinity>,
         add::<DynamicResources>,

@@ -71,9 +71,9 @@ pub use taint::{
     tolerations_tolerate_taint,
 };
 pub use volume::{
-    AwsElasticBlockStore, AzureDisk, CinderDisk, CsiVolume, EphemeralVolume, GcePersistentDisk,
-    ImageVolume, Iscsi, PersistentVolumeClaimTemplate, PersistentVolumeClaimVolume, PortworxVolume,
-    Rbd, Volume, VsphereVolume,
+    AwsElasticBlockStore, AzureDisk, AzureFile, CinderDisk, CsiVolume, EphemeralVolume,
+    GcePersistentDisk, ImageVolume, Iscsi, PersistentVolumeClaimTemplate,
+    PersistentVolumeClaimVolume, PortworxVolume, Rbd, Volume, VsphereVolume,
 };
 pub use workload::{Namespace, ReplicaSet, ReplicationController, Service, StatefulSet};
 

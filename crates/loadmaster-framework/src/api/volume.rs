@@ -22,6 +22,8 @@ pub struct Volume {
     pub aws_elastic_block_store: Option<AwsElasticBlockStore>,
     /// A disk of Microsoft's cloud.
     pub azure_disk: Option<AzureDisk>,
+    /// A share of Microsoft's cloud.
+    pub azure_file: Option<AzureFile>,
     /// A disk of `OpenStack`.
     pub cinder: Option<CinderDisk>,
     /// A disk of `vSphere`.
@@ -116,6 +118,16 @@ pub struct AzureDisk {
     /// Its address.
     #[serde(rename = "diskURI")]
     pub disk_uri: Text,
+    /// `Managed`, `Dedicated` or `Shared`.
+    pub kind: Option<Text>,
+}
+
+/// A share of Microsoft's cloud.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AzureFile {
+    /// The share's name.
+    pub share_name: Text,
 }
 
 /// A disk of `OpenStack`.

@@ -13,13 +13,17 @@ pub mod node_ports;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
+pub mod node_volume_limits;
 pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod scheduling_gates;
 pub mod taint_toleration;
+pub mod volume_restrictions;
+pub mod volume_zone;
 
 mod hint;
 mod resource_slot;
+mod storage;
 
 #[cfg(test)]
 mod trial;
