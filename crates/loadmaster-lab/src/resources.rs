@@ -100,6 +100,8 @@ pub enum Verbs {
     Part,
     /// `get` alone.
     GetOnly,
+    /// `create` and `get`: a connection to a container.
+    Connect,
     /// `update` alone.
     UpdateOnly,
 }
@@ -117,6 +119,7 @@ impl Verbs {
             Self::CreateOnly => &["create"],
             Self::Part => &["get", "patch", "update"],
             Self::GetOnly => &["get"],
+            Self::Connect => &["create", "get"],
             Self::UpdateOnly => &["update"],
         }
     }
@@ -305,6 +308,11 @@ const STATUS: Subresource = sub("status", Verbs::Part);
 const SCALE: Subresource = foreign("scale", "autoscaling", "v1", "Scale", Verbs::Part);
 const BINDING: Subresource = foreign("binding", "", "", "Binding", Verbs::CreateOnly);
 const EVICTION: Subresource = foreign("eviction", "policy", "v1", "Eviction", Verbs::CreateOnly);
+const ATTACH: Subresource = foreign("attach", "", "", "PodAttachOptions", Verbs::Connect);
+const EXEC: Subresource = foreign("exec", "", "", "PodExecOptions", Verbs::Connect);
+const FORWARD: Subresource =
+    foreign("portforward", "", "", "PodPortForwardOptions", Verbs::Connect);
+const RESIZE: Subresource = sub("resize", Verbs::Part);
 const LOG: Subresource = sub("log", Verbs::GetOnly);
 const FINALIZE: Subresource = sub("finalize", Verbs::UpdateOnly);
 
@@ -338,7 +346,7 @@ pub static RESOURCES: &[Resource] = &[
     cluster(CORE, "persistentvolumes", "persistentvolume", "PersistentVolume", "persistentvolumes")
         .short(&["pv"]).below(&[STATUS]),
     namespaced(CORE, "pods", "pod", "Pod", "pods").short(&["po"]).all().generation()
-        .below(&[BINDING, EVICTION, LOG, STATUS]),
+        .below(&[ATTACH, BINDING, EVICTION, EXEC, LOG, FORWARD, RESIZE, STATUS]),
     namespaced(CORE, "podtemplates", "podtemplate", "PodTemplate", "podtemplates"),
     namespaced(CORE, "replicationcontrollers", "replicationcontroller", "ReplicationController", "replicationcontrollers")
         .short(&["rc"]).all().generation().below(&[SCALE, STATUS]),

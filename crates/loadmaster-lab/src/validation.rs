@@ -53,6 +53,11 @@ pub fn validate_update(resource: &Resource, old: &Value, new: &Value) -> Vec<Fie
     errors
 }
 
+/// The faults of a pod whose containers were given other resources.
+pub fn validate_resize(old: &Value, new: &Value) -> Vec<FieldError> {
+    pod_update::validate_resize(old, new)
+}
+
 /// The items of a list; none when it is absent or no list.
 fn items(list: &Value) -> impl Iterator<Item = (usize, &Value)> {
     list.as_array().into_iter().flatten().enumerate()

@@ -463,3 +463,32 @@ fn scale_reads_and_writes_replicas() {
     assert_eq!(patched["spec"]["replicas"], 3);
     assert_eq!(api.get(deployments, "ns", "d1").unwrap()["metadata"]["generation"], 3);
 }
+
+#[test]
+fn a_resize_changes_what_containers_ask_for_and_keeps_the_class() {
+    let api = api();
+    let mut asking = pod("r");
+    asking["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "1"}});
+    make(&api, PODS, asking);
+    let resize = |body: &str| {
+        api.patch(
+            PODS.resource(),
+            Part::Resize,
+            ("ns", "r"),
+            patch("application/strategic-merge-patch+json", body),
+        )
+    };
+    let body = r#"{"spec":{"nodeName":"n","containers":[
+        {"name":"c","image":"other","resources":{"requests":{"cpu":"1500m"}}}]}}"#;
+    let resized = resize(body).unwrap().object;
+    let container = &resized["spec"]["containers"][0];
+    assert_eq!(container["resources"]["requests"]["cpu"], "1500m");
+    assert_eq!((&container["image"], &resized["spec"]["nodeName"]), (&json!("i:1"), &Value::Null));
+    assert_eq!(resized["metadata"]["generation"], 2);
+    let refused = resize(r#"{"spec":{"containers":[{"name":"c","resources":null}]}}"#);
+    assert_eq!(
+        refused.unwrap_err().message,
+        "Pod \"r\" is invalid: spec: Invalid value: \"Burstable\": Pod QOS Class may not change \
+         as a result of resizing"
+    );
+}

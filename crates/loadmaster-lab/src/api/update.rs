@@ -21,6 +21,8 @@ pub enum Part {
     Status,
     /// A namespace's `spec.finalizers`.
     Finalize,
+    /// What the containers of a pod ask for.
+    Resize,
 }
 
 /// What to do about fields that the kind does not have.
@@ -194,6 +196,9 @@ impl Api {
         next["apiVersion"] = json!(stored.api_version());
         keep_metadata(current, &mut next);
         keep_other_parts(stored, part, current, &mut next);
+        if part == Part::Resize {
+            defaults::default_object(&stored.api_version(), stored.kind, &mut next);
+        }
         if part == Part::Whole {
             defaults::default_object(&stored.api_version(), stored.kind, &mut next);
             admission::admit_update(&self.store, stored, &mut next)?;
@@ -204,6 +209,7 @@ impl Api {
                 Part::Whole => validation::validate_update(stored, current, &next),
                 Part::Status => validation::validate_metadata(stored, &next),
                 Part::Finalize => Vec::new(),
+                Part::Resize => validation::validate_resize(current, &next),
             };
         }
         if !errors.is_empty() {
@@ -223,7 +229,10 @@ fn patched(
     let mut next =
         apply_patch(&api_version, resource.kind, viewed, request.content_type, request.body)
             .map_err(|error| patch_status(&error))?;
-    if !next["metadata"].is_object() {
+    if !next.is_object() {
+        return Err(Status::bad_request("the patched object is no object"));
+    }
+    if next["metadata"].is_null() {
         next["metadata"] = json!({});
     }
     let as_sent = next.clone();
@@ -380,10 +389,27 @@ fn keep_other_parts(stored: &Resource, part: Part, current: &Value, next: &mut V
             next["metadata"] = metadata;
             set_or_remove(next, "status", &status);
         }
+        Part::Resize => {
+            let wanted = next["spec"].take();
+            next.clone_from(current);
+            resize(&mut next["spec"], &wanted);
+        }
         Part::Finalize => {
             let finalizers = next["spec"]["finalizers"].take();
             next.clone_from(current);
             set_or_remove(&mut next["spec"], "finalizers", &finalizers);
+        }
+    }
+}
+
+/// Gives each container of a spec the resources that it has in another one.
+fn resize(spec: &mut Value, wanted: &Value) {
+    for list in ["containers", "initContainers"] {
+        for container in spec[list].as_array_mut().into_iter().flatten() {
+            let mut others = wanted[list].as_array().into_iter().flatten();
+            if let Some(other) = others.find(|it| it["name"] == container["name"]) {
+                set_or_remove(container, "resources", &other["resources"]);
+            }
         }
     }
 }

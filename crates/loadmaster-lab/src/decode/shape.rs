@@ -10,7 +10,8 @@ const BAD_QUANTITY: &str = "quantities must match the regular expression \
      '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// Takes out of `object` what its kind does not have and answers the paths of it, such as
-/// `spec.containers[0].imagePullPolcy`. Kinds without a known shape are left alone.
+/// `spec.containers[0].imagePullPolcy`. Of kinds without a known shape only what every
+/// object has is looked at.
 ///
 /// # Errors
 /// [`DecodeError::Shape`] for a value of the wrong type or a quantity that is none.
@@ -20,11 +21,11 @@ pub fn normalise(
     object: &mut Value,
 ) -> Result<Vec<String>, DecodeError> {
     let mut fitting = Fitting { unknown: Vec::new() };
-    let Some(message) = schema::message_name(version, kind) else {
-        return Ok(fitting.unknown);
+    let fitted = match schema::message_name(version, kind) {
+        Some(name) => fitting.named(&name, object),
+        None if object.is_object() => fitting.common(object),
+        None => Err(mismatch(object, "", kind)),
     };
-    let fitted = schema::message(&message)
-        .map_or(Ok(()), |shape| fitting.object(&message, shape, object, "", true));
     let shape_error =
         |fault| DecodeError::Shape { kind: kind.to_owned(), version: version.to_owned(), fault };
     fitted.map_err(shape_error)?;
@@ -36,6 +37,32 @@ struct Fitting {
 }
 
 impl Fitting {
+    /// An object of a known shape.
+    fn named(&mut self, name: &str, object: &mut Value) -> Result<(), String> {
+        match schema::message(name) {
+            Some(_) if !object.is_object() => Err(mismatch(object, "", short(name))),
+            Some(shape) => self.object(name, shape, object, "", true),
+            None => Ok(()),
+        }
+    }
+
+    /// What every object has, of one whose other members are not known.
+    fn common(&mut self, object: &mut Value) -> Result<(), String> {
+        const METADATA: &str = "meta.v1.ObjectMeta";
+        for member in ["spec", "status"] {
+            let value = &object[member];
+            if !value.is_null() && !value.is_object() {
+                return Err(mismatch(value, member, "object"));
+            }
+        }
+        match (schema::message(METADATA), object.get_mut("metadata")) {
+            (Some(shape), Some(metadata)) => {
+                self.object(METADATA, shape, metadata, "metadata", false)
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn object(
         &mut self,
         name: &str,

@@ -6,6 +6,9 @@ use super::respond::{self, Answer};
 use crate::status::Status;
 use crate::store::text;
 
+/// Why nothing can be read from, or sent to, a container.
+pub(super) const HOLLOW: &str = "the nodes of a lab cluster are hollow: containers do not run";
+
 /// The log of a container, or why there is none.
 ///
 /// # Errors
@@ -30,5 +33,5 @@ pub(super) fn of(pod: &Value, container: &str) -> Result<Answer, Status> {
     if pod["spec"]["nodeName"].as_str().is_none_or(str::is_empty) {
         return Ok(respond::text(204, ""));
     }
-    Ok(respond::text(200, "The nodes of a lab cluster are hollow: containers do not run.\n"))
+    Ok(respond::text(200, format!("{HOLLOW}\n")))
 }

@@ -35,7 +35,7 @@ pub(super) fn answer(
 ) -> Result<Answer, Status> {
     let at = (namespace, name);
     match (subresource, input.method.as_str()) {
-        ("" | "status", "GET") => get(api, resource, at, input),
+        ("" | "status" | "resize", "GET") => get(api, resource, at, input),
         ("", "PUT") => put(api, resource, Part::Whole, at, input),
         ("", "PATCH") => patch(api, resource, Part::Whole, at, input),
         ("", "DELETE") => delete(api, resource, at, input),
@@ -50,6 +50,12 @@ pub(super) fn answer(
         }
         ("binding", "POST") => bind(api, namespace, Some(name), input),
         ("eviction", "POST") => evict(api, at, input),
+        ("resize", "PUT") => put(api, resource, Part::Resize, at, input),
+        ("resize", "PATCH") => patch(api, resource, Part::Resize, at, input),
+        ("attach" | "exec" | "portforward", "GET" | "POST") => {
+            api.get(resource, namespace, name)?;
+            Err(Status::bad_request(log::HOLLOW))
+        }
         ("log", "GET") => {
             let pod = api.get(resource, namespace, name)?;
             log::of(&pod, input.query.get("container"))

@@ -1,5 +1,6 @@
 //! One request: read, routed, answered.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -29,12 +30,20 @@ pub(super) struct Server {
 pub(super) async fn handle(State(server): State<Arc<Server>>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let answer = match body::read(body).await {
-        Ok(bytes) => server.answer(&parts, &bytes),
+        Ok(bytes) => guarded(|| server.answer(&parts, &bytes)),
         Err(status) => Err(status),
     };
     let answer = answer.unwrap_or_else(|status| respond::refuse(&status));
     tracing::debug!(method = %parts.method, uri = %parts.uri, code = answer.status().as_u16(), "answered");
     answer
+}
+
+/// A fault of ours is an answer too, and must not end the connection without one.
+fn guarded(answer: impl FnOnce() -> Result<Answer, Status>) -> Result<Answer, Status> {
+    std::panic::catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
+        let message = "the lab cluster failed to answer; its log says where";
+        Err(Status::new(500, "InternalError", message))
+    })
 }
 
 impl Server {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{items, pod, text};
+use crate::defaults::qos_class;
 use crate::status::FieldError;
 
 const ONLY: &str = "pod updates may not change fields other than \
@@ -45,6 +46,17 @@ pub(super) fn validate(old: &Value, new: &Value) -> Vec<FieldError> {
         errors.extend(pod::validate(&json!({"spec": new})));
     } else {
         errors.push(FieldError::forbidden("spec", ONLY));
+    }
+    errors
+}
+
+/// The faults of a pod whose containers were given other resources (KEP-1287).
+pub(super) fn validate_resize(old: &Value, new: &Value) -> Vec<FieldError> {
+    let mut errors = pod::validate(new);
+    let before = qos_class(old);
+    if before != qos_class(new) {
+        let detail = "Pod QOS Class may not change as a result of resizing";
+        errors.push(FieldError::invalid("spec", &json!(before), detail));
     }
     errors
 }

@@ -6,6 +6,8 @@ mod cli;
 #[cfg(test)]
 mod clients;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod recordings;
 #[cfg(test)]
 mod support;

@@ -30,7 +30,6 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("http quota: exceeded", "quotas are stored and not enforced"),
     ("http pod log: no kubelet", "the lab says why there is no log"),
     ("http node: podCIDR change refused", "no controller gave the node a podCIDR"),
-    ("http pod resize subresource", "not served"),
     ("http pod ephemeralcontainers subresource", "not served"),
     ("http list: bad continue token", "the text is the decoder's"),
     ("http list: resourceVersion=N NotOlderThan", "the version in the URL is the recording's"),
