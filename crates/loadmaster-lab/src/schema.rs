@@ -5,10 +5,14 @@
 //! strict field checking (which members exist). It holds the kinds that kubectl and
 //! kube-scheduler send as protobuf; for every other kind the readers fall back to metadata alone.
 
+mod openapi;
+
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde_json::Value;
+
+pub(crate) use openapi::component_schemas;
 
 /// The type of one member, as the wire sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]

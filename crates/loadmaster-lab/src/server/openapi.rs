@@ -1,7 +1,8 @@
-//! The least `OpenAPI` that kubectl needs: that every kind can be patched, and with which options.
+//! The least `OpenAPI` that kubectl needs: that every kind can be patched, and with which options;
+//! and for `kubectl explain` the members of the kinds that the schema knows.
 //!
 //! kubectl looks for a `PATCH` operation of a kind and reads the names of its parameters; merge
-//! keys it takes from its own types. There are no schemas, so `kubectl explain` has nothing to show.
+//! keys it takes from its own types.
 
 use std::sync::LazyLock;
 
@@ -12,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::respond::{self, Answer};
 use crate::resources::{self, RESOURCES, Verbs};
+use crate::schema;
 
 /// Parameters that a patch takes.
 const PARAMETERS: [&str; 4] = ["dryRun", "fieldManager", "fieldValidation", "force"];
@@ -65,9 +67,12 @@ fn document(group: &str, version: &str) -> Value {
             }}),
         );
     }
+    let kinds = RESOURCES.iter().filter(|it| it.group == group && it.version == version);
+    let schemas = schema::component_schemas(group, version, kinds.map(|it| it.kind));
     json!({
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "v1.36.2"},
         "paths": paths,
+        "components": {"schemas": schemas},
     })
 }
