@@ -110,4 +110,17 @@ pub trait Handle {
         positions: &[usize],
         candidates_max: usize,
     ) -> Outcome<DryRun>;
+
+    /// What the HTTP extenders with a preempt verb leave of the candidates; without such extenders
+    /// all of them.
+    ///
+    /// # Errors
+    /// The failure of an extender that is not ignorable.
+    fn extend_preemption(
+        &mut self,
+        _cx: Cycle<'_>,
+        candidates: Vec<Candidate>,
+    ) -> Outcome<Vec<Candidate>> {
+        Ok(candidates)
+    }
 }

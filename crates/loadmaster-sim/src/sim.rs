@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use loadmaster_core::{
-    cycle::Sequential,
+    cycle::{Ports, Sequential},
     scheduler::{
         Attempt, ClusterChange, EventRecord, OptionsError, Scheduler, SchedulerOptions, Work,
         WorkId, WorkResult,
@@ -135,7 +135,12 @@ impl Sim {
 
     /// Tries the pod at the head of the queue; what follows from it has not been done yet.
     pub fn schedule_one(&mut self) -> Option<Attempt> {
-        self.scheduler.schedule_one(self.now, &mut Sequential)
+        self.schedule_one_with(&mut Sequential)
+    }
+
+    /// As [`Sim::schedule_one`], with extenders answered by `ports`.
+    pub fn schedule_one_with(&mut self, ports: &mut dyn Ports) -> Option<Attempt> {
+        self.scheduler.schedule_one(self.now, ports)
     }
 
     /// Settles, and tries pods until nobody is to be tried now. Returns the tries in order.
@@ -194,6 +199,7 @@ impl Sim {
             Work::Do(Action::Patch { resource, key, patch, kind: PatchKind::Merge, .. }) => {
                 self.cluster.patch(resource, key, patch)
             }
+            Work::ExtenderBind { pod, node, .. } => self.cluster.bind(&pod.key(), pod.uid(), node),
             Work::PatchPodStatus { pod, condition, nominated_node_name } => {
                 let (condition, node) = (condition.as_ref(), nominated_node_name.as_ref());
                 self.cluster.patch_status(&pod.key(), pod.uid(), condition, node)

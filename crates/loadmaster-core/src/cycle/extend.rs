@@ -73,6 +73,17 @@ pub struct Prioritized {
     pub score: i64,
 }
 
+/// A candidate of a preemption that an extender can live with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preempted {
+    /// The node's name.
+    pub node: Text,
+    /// The uids of the pods that would go.
+    pub victims: Vec<Text>,
+    /// How many of them a disruption budget guards.
+    pub num_pdb_violations: i64,
+}
+
 impl ExtenderSpec {
     /// Whether the pod is the extender's business: it manages every pod, or a resource that one of
     /// the pod's containers asks for.

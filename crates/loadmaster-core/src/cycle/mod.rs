@@ -13,7 +13,7 @@ use std::sync::Arc;
 use loadmaster_framework::{Cycle, CycleState, NodeInfo, NodeToStatus, Outcome, Status};
 use rand::{Rng, RngExt};
 
-pub use extend::{ExtenderSpec, Prioritized, Rejected};
+pub use extend::{ExtenderSpec, Preempted, Prioritized, Rejected};
 pub use ports::{Ports, Sequential};
 pub use sample::num_feasible_nodes_to_find;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use loadmaster_framework::{NodeInfo, Outcome, PodInfo};
+use loadmaster_framework::{Candidate, NodeInfo, Outcome, PodInfo};
 
-use super::{ExtenderSpec, Prioritized, Rejected};
+use super::{ExtenderSpec, Preempted, Prioritized, Rejected};
 
 /// What a cycle needs from its caller while it runs: calls to HTTP extenders, and hands.
 pub trait Ports {
@@ -29,6 +29,18 @@ pub trait Ports {
         pod: &PodInfo,
         nodes: &[Arc<NodeInfo>],
     ) -> Result<Vec<Prioritized>, String>;
+
+    /// Asks an extender which of the candidates of a preemption it can live with, and with which
+    /// victims.
+    ///
+    /// # Errors
+    /// What went wrong; the cycle fails unless the extender is ignorable.
+    fn extend_preempt(
+        &mut self,
+        extender: &ExtenderSpec,
+        pod: &PodInfo,
+        candidates: &[Candidate],
+    ) -> Result<Vec<Preempted>, String>;
 
     /// How many nodes are looked at at a time. More than one wastes looks at the end of a search
     /// and changes nothing else.
@@ -68,6 +80,15 @@ impl Ports for Sequential {
         _: &PodInfo,
         _: &[Arc<NodeInfo>],
     ) -> Result<Vec<Prioritized>, String> {
+        Err(format!("no way to call extender {}", extender.name))
+    }
+
+    fn extend_preempt(
+        &mut self,
+        extender: &ExtenderSpec,
+        _: &PodInfo,
+        _: &[Candidate],
+    ) -> Result<Vec<Preempted>, String> {
         Err(format!("no way to call extender {}", extender.name))
     }
 }

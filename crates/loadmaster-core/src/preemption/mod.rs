@@ -3,6 +3,8 @@
 //! The engine belongs to the core since it runs the whole profile; which candidate is taken is the
 //! `DefaultPreemption` plugin's choice.
 
+mod extend;
+
 use std::{cmp::Ordering, sync::Arc};
 
 use loadmaster_framework::{
@@ -11,6 +13,8 @@ use loadmaster_framework::{
 };
 
 use crate::profile::{NominatedPods, Profile};
+
+pub(crate) use extend::ask_extenders;
 
 /// What a dry run needs beside the cycle.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use loadmaster_framework::{
     api::{ObjectKey, Text},
 };
 
-use super::{EventType, Scheduler, Work, failure::Failure, handle::Reach, results::Purpose};
+use super::{EventType, Scheduler, Work, failure::Failure, results::Purpose};
 use crate::{event::ASSIGNED_POD_DELETE, queue::Change};
 
 /// A pod whose answer was lost is asked about again after this long.
@@ -287,22 +287,12 @@ impl Scheduler {
     fn bound(&mut self, now: Duration, uid: &Text) {
         let Some(cycle) = self.bindings.remove(uid) else { return };
         let BindingCycle { profile, assumed, state, node, .. } = cycle;
-        let plugins = self.profiles.at(profile);
-        let name = plugins.scheduler_name().clone();
+        self.with_handles(now, profile, &assumed, None, |plugins, cx, handles| {
+            plugins.run_post_bind(cx, &state, &node, handles);
+        });
+        let name = self.profiles.at(profile).scheduler_name().clone();
         let note = format!("Successfully assigned {} to {node}", assumed.key());
-        let mut activate = Vec::new();
-        let cx = Cycle { pod: &assumed, snapshot: &self.snapshot, profile: &name, now };
-        let mut reach = Reach {
-            profile: plugins,
-            slots: &mut self.slots[profile],
-            nominated: &self.queue,
-            waiting: &mut self.waiting,
-            listers: self.cache.listers_mut(),
-            activate: &mut activate,
-        };
-        plugins.run_post_bind(cx, &state, &node, &mut reach);
         self.record(&assumed, &name, EventType::Normal, "Scheduled", "Binding", note);
-        self.activate(now, &activate);
     }
 
     /// Undoes the reservation; the pod is tried again, and whoever its place helps is woken.

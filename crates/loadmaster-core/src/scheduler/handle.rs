@@ -1,15 +1,16 @@
 //! The handle that plugins get, made of the scheduler's parts for the length of one call.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use loadmaster_framework::{
-    Cycle, CycleState, DryRun, Handle, Listers, NodeInfo, NodeToStatus, Object, Outcome, PodInfo,
-    Slot, WaitingPod, api::ObjectKey,
+    Candidate, Cycle, CycleState, DryRun, Handle, Listers, NodeInfo, NodeToStatus, Object, Outcome,
+    PodInfo, Slot, WaitingPod, api::ObjectKey,
 };
 
-use super::waiting::WaitingPods;
+use super::{Scheduler, waiting::WaitingPods};
 use crate::{
-    preemption::Preemption,
+    cycle::{ExtenderSpec, Ports},
+    preemption::{self, Preemption},
     profile::{Handles, NominatedPods, Profile, Slots},
 };
 
@@ -24,6 +25,43 @@ pub(super) struct Reach<'a> {
     pub(super) listers: &'a mut Listers,
     /// Pods to put back into the active queue.
     pub(super) activate: &'a mut Vec<ObjectKey>,
+    extenders: &'a [ExtenderSpec],
+    /// The way to the extenders; only while a cycle runs.
+    ports: Option<&'a mut dyn Ports>,
+}
+
+impl Scheduler {
+    /// Calls plugins of a profile about `pod` with handles, and does what they ask of the queue.
+    pub(super) fn with_handles<R>(
+        &mut self,
+        now: Duration,
+        profile: usize,
+        pod: &PodInfo,
+        ports: Option<&mut dyn Ports>,
+        call: impl FnOnce(&Profile, Cycle<'_>, &mut Reach<'_>) -> R,
+    ) -> R {
+        let mut activate = Vec::new();
+        let plugins = self.profiles.at(profile);
+        let name = plugins.scheduler_name();
+        let cx = Cycle { pod, snapshot: &self.snapshot, profile: name, now };
+        let mut reach = Reach {
+            profile: plugins,
+            slots: &mut self.slots[profile],
+            nominated: &self.queue,
+            waiting: &mut self.waiting,
+            listers: self.cache.listers_mut(),
+            activate: &mut activate,
+            extenders: &self.extenders,
+            // Not `ports` as it is: the arm makes the borrow as short as the others.
+            ports: match ports {
+                Some(ports) => Some(ports),
+                None => None,
+            },
+        };
+        let result = call(plugins, cx, &mut reach);
+        self.activate(now, &activate);
+        result
+    }
 }
 
 impl Handles for Reach<'_> {
@@ -35,6 +73,11 @@ impl Handles for Reach<'_> {
             waiting: self.waiting,
             listers: self.listers,
             activate: self.activate,
+            extenders: self.extenders,
+            ports: match &mut self.ports {
+                Some(ports) => Some(&mut **ports),
+                None => None,
+            },
         });
     }
 }
@@ -46,6 +89,8 @@ struct PluginHandle<'a> {
     waiting: &'a mut WaitingPods,
     listers: &'a mut Listers,
     activate: &'a mut Vec<ObjectKey>,
+    extenders: &'a [ExtenderSpec],
+    ports: Option<&'a mut dyn Ports>,
 }
 
 impl Handle for PluginHandle<'_> {
@@ -115,5 +160,16 @@ impl Handle for PluginHandle<'_> {
     ) -> Outcome<DryRun> {
         let engine = Preemption { profile: self.profile, nominated: self.nominated };
         engine.dry_run(cx, state, positions, candidates_max)
+    }
+
+    fn extend_preemption(
+        &mut self,
+        cx: Cycle<'_>,
+        candidates: Vec<Candidate>,
+    ) -> Outcome<Vec<Candidate>> {
+        match self.ports.as_deref_mut() {
+            Some(ports) => preemption::ask_extenders(self.extenders, ports, cx, candidates),
+            None => Ok(candidates),
+        }
     }
 }

@@ -9,7 +9,6 @@ use loadmaster_framework::{
 
 use super::{
     Attempt, AttemptOutcome, EventType, Scheduler, binding_cycle::BindingCycle, failure::Failure,
-    handle::Reach,
 };
 use crate::{
     cycle::{Choice, NO_NODES_AVAILABLE, NoChoice, Ports, Search},
@@ -123,21 +122,13 @@ impl Scheduler {
             };
             return Found::Unfit(fit_error, nothing);
         }
-        let mut activate = Vec::new();
-        let mut reach = Reach {
-            profile: plugins,
-            slots: &mut self.slots[profile],
-            nominated: &self.queue,
-            waiting: &mut self.waiting,
-            listers: self.cache.listers_mut(),
-            activate: &mut activate,
-        };
         let why: &NodeToStatus = &fit_error.diagnosis.node_to_status;
-        let result = plugins.run_post_filter(cx, state, why, &mut reach);
+        let result = self.with_handles(now, profile, pod, Some(ports), |plugins, cx, handles| {
+            plugins.run_post_filter(cx, state, why, handles)
+        });
         if let Err(status) = &result.status {
             fit_error.diagnosis.post_filter_message = status.message();
         }
-        self.activate(now, &activate);
         Found::Unfit(fit_error, result)
     }
 
@@ -222,24 +213,11 @@ impl Scheduler {
         state: &mut CycleState,
         node: &str,
     ) -> Result<Vec<(&'static str, Duration)>, Status> {
-        let mut activate = Vec::new();
-        let outcome = {
-            let plugins = self.profiles.at(profile);
-            let name = plugins.scheduler_name();
-            let cx = Cycle { pod, snapshot: &self.snapshot, profile: name, now };
-            let mut reach = Reach {
-                profile: plugins,
-                slots: &mut self.slots[profile],
-                nominated: &self.queue,
-                waiting: &mut self.waiting,
-                listers: self.cache.listers_mut(),
-                activate: &mut activate,
-            };
+        let outcome = self.with_handles(now, profile, pod, None, |plugins, cx, handles| {
             plugins
-                .run_reserve(cx, state, node, &mut reach)
-                .and_then(|()| plugins.run_permit(cx, state, node, &mut reach))
-        };
-        self.activate(now, &activate);
+                .run_reserve(cx, state, node, handles)
+                .and_then(|()| plugins.run_permit(cx, state, node, handles))
+        });
         self.settle_waits(now);
         outcome
     }
@@ -253,21 +231,10 @@ impl Scheduler {
         state: &mut CycleState,
         node: &str,
     ) {
-        let mut activate = Vec::new();
-        let plugins = self.profiles.at(profile);
-        let name = plugins.scheduler_name();
-        let cx = Cycle { pod, snapshot: &self.snapshot, profile: name, now };
-        let mut reach = Reach {
-            profile: plugins,
-            slots: &mut self.slots[profile],
-            nominated: &self.queue,
-            waiting: &mut self.waiting,
-            listers: self.cache.listers_mut(),
-            activate: &mut activate,
-        };
-        plugins.run_unreserve(cx, state, node, &mut reach);
+        self.with_handles(now, profile, pod, None, |plugins, cx, handles| {
+            plugins.run_unreserve(cx, state, node, handles);
+        });
         self.cache.forget_pod(pod.uid());
-        self.activate(now, &activate);
     }
 }
 

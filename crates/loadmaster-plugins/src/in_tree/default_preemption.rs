@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use loadmaster_framework::{
-    ActionType, ClusterEventWithHint, Code, Cycle, CycleState, Enqueue, EnqueueExtensions,
-    EventResource, FieldError, Gates, Handle, Hint, Hooks, NodeToStatus, Nominating, Outcome,
-    Plugin, PluginError, PodInfo, PostFilter, PostFilterResult, PreEnqueue, QueueingHint, Status,
+    ActionType, Candidate, ClusterEventWithHint, Code, Cycle, CycleState, Enqueue,
+    EnqueueExtensions, EventResource, FieldError, Gates, Handle, Hint, Hooks, NodeToStatus,
+    Nominating, Outcome, Plugin, PluginError, PodInfo, PostFilter, PostFilterResult, PreEnqueue,
+    QueueingHint, Status,
     api::{Pod, PreemptionPolicy},
 };
 
@@ -87,9 +88,8 @@ impl DefaultPreemption {
             *start = offset + candidates_max;
             positions.rotate_left(offset);
             let run = handle.dry_run_preemption(cx, state, why, &positions, candidates_max)?;
-            if let Some(best) = ranking::best(run.candidates) {
-                let nominating = Nominating::Node(best.node);
-                return Ok(PostFilterResult { nominating, victims: best.victims, status: Ok(()) });
+            if !run.candidates.is_empty() {
+                return choose(cx, run.candidates, handle);
             }
             statuses = run.statuses;
         }
@@ -107,6 +107,25 @@ impl DefaultPreemption {
         let part = nodes.saturating_mul(of(self.args.min_candidate_nodes_percentage)) / 100;
         part.max(of(self.args.min_candidate_nodes_absolute)).min(nodes)
     }
+}
+
+/// The best of what the extenders leave of the candidates.
+fn choose(
+    cx: Cycle<'_>,
+    candidates: Vec<Candidate>,
+    handle: &mut dyn Handle,
+) -> Outcome<PostFilterResult> {
+    let left = handle.extend_preemption(cx, candidates)?;
+    Ok(match ranking::best(left) {
+        Some(best) => PostFilterResult {
+            nominating: Nominating::Node(best.node),
+            victims: best.victims,
+            status: Ok(()),
+        },
+        None => PostFilterResult::nothing(Status::unschedulable(
+            "preemption: no candidate node for preemption",
+        )),
+    })
 }
 
 /// Whether the pod may push others off a node now; if not, why (upstream:

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod behaviour;
 #[cfg(test)]
+mod extenders;
+#[cfg(test)]
 mod history;
 #[cfg(test)]
 mod plugins;

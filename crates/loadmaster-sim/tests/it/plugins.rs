@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loadmaster_core::scheduler::SchedulerOptions;
+use loadmaster_core::{cycle::ExtenderSpec, scheduler::SchedulerOptions};
 use loadmaster_framework::{
     Action, Candidates, Cycle, CycleState, EventResource, FieldError, Filter, Gates, Handle, Hooks,
     NodeInfo, Outcome, PatchKind, Permission, Permit, Plugin, PreBind, PreBindInput, PreBindStep,
@@ -171,6 +171,11 @@ impl PreBind for Steps {
 
 /// The default set that this build has, and the plugins above.
 pub(crate) fn sim() -> Sim {
+    sim_with_extenders(Vec::new())
+}
+
+/// The same with extenders.
+pub(crate) fn sim_with_extenders(extenders: Vec<ExtenderSpec>) -> Sim {
     let mut registry: Registry = loadmaster_plugins::registry();
     registry.register::<Panics>().unwrap();
     registry.register::<Holds>().unwrap();
@@ -188,7 +193,8 @@ profiles:
       disabled: [{name: VolumeRestrictions}, {name: NodeVolumeLimits}, {name: VolumeBinding}, {name: VolumeZone}]
 ";
     let loaded = loadmaster_config::load(config, "test", &catalog).unwrap();
-    Sim::new(SchedulerOptions::from_config(&loaded, &registry, &gates).unwrap(), 0).unwrap()
+    let options = SchedulerOptions::from_config(&loaded, &registry, &gates).unwrap();
+    Sim::new(SchedulerOptions { extenders, ..options }, 0).unwrap()
 }
 
 /// A node with this many cores.
