@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
-    #[serde(rename = "id")]
-    _id: String,
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests tell of a case by name"))]
+    pub id: String,
     #[serde(rename = "family")]
     _family: String,
     #[serde(default, rename = "note")]

@@ -2,6 +2,8 @@
 
 mod case;
 mod record;
+#[cfg(test)]
+mod tests;
 
 use std::{sync::Arc, time::Duration};
 
