@@ -1,114 +1,60 @@
-//! Stand-ins for plugins of the default set that are not there yet, so that the others can be
-//! compared: each takes part where upstream's does, and says nothing.
+//! A stand-in for the plugin of the default set that is not there yet, so that the others can be
+//! compared: it takes part where upstream's does, and says nothing.
 
 use std::sync::Arc;
 
 use loadmaster_framework::{
-    BuildError, Candidates, Cycle, CycleState, Enqueue, FieldError, Filter, Gates, Handle, Hooks,
-    Interest, NodeInfo, NodeToStatus, Outcome, Plugin, PostFilter, PostFilterResult, PreBind,
-    PreBindInput, PreBindStep, PreEnqueue, PreFilter, PreFlight, PreScore, Registry, Reserve,
-    Score, Status,
+    BuildError, Candidates, Cycle, CycleState, FieldError, Filter, Gates, Handle, Hooks, Interest,
+    NodeInfo, Outcome, Plugin, PreBind, PreBindInput, PreBindStep, PreFilter, PreFlight, PreScore,
+    Registry, Reserve, Score,
 };
 use serde_json::Value;
 
-/// The plugins that may be missing.
-const NAMES: [&str; 6] = [
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "InterPodAffinity",
-    "DefaultPreemption",
-];
-
-/// The first missing plugin that the case in `line` needs.
+/// The missing plugin, if it is missing and the case in `line` needs it.
 pub(super) fn needed_by(line: &str) -> serde_json::Result<Option<&'static str>> {
+    let name = Absent::NAME;
+    if loadmaster_plugins::registry().contains(name) {
+        return Ok(None);
+    }
     let mut case: Value = serde_json::from_str(line)?;
     // The list of all plugins says nothing of which are needed.
     if let Some(expected) = case.get_mut("expected").and_then(Value::as_object_mut) {
         expected.remove("plugins");
     }
     let text = case.to_string();
-    let missing = names(&loadmaster_plugins::registry());
-    Ok(missing.into_iter().find(|it| {
-        // Disks of clouds are compared by it even where nothing is refused.
-        text.contains(it) || *it == "VolumeRestrictions" && text.contains("gcePersistentDisk")
-    }))
+    // Volumes are chosen by it even where nothing is refused.
+    Ok((text.contains(name) || text.contains("PersistentVolume")).then_some(name))
 }
 
-/// Which of them are missing in `registry`.
-fn names(registry: &Registry) -> Vec<&'static str> {
-    NAMES.into_iter().filter(|it| !registry.contains(it)).collect()
-}
-
-/// Adds a stand-in for each that is missing.
+/// Adds the stand-in if the plugin is missing.
 pub(super) fn fill(registry: &mut Registry) -> Result<(), BuildError> {
-    let adders = [
-        Registry::register::<Absent<0>>,
-        Registry::register::<Absent<1>>,
-        Registry::register::<Absent<2>>,
-        Registry::register::<Absent<3>>,
-        Registry::register::<Absent<4>>,
-        Registry::register::<Absent<5>>,
-    ];
-    let missing = names(registry);
-    for (name, add) in NAMES.iter().zip(adders) {
-        if missing.contains(name) {
-            add(registry)?;
-        }
-    }
-    Ok(())
+    if registry.contains(Absent::NAME) { Ok(()) } else { registry.register::<Absent>() }
 }
 
-struct Absent<const I: usize>;
+struct Absent;
 
-impl<const I: usize> Plugin for Absent<I> {
-    const NAME: &'static str = NAMES[I];
+impl Plugin for Absent {
+    const NAME: &'static str = "VolumeBinding";
     type Args = Value;
 
     fn build(_: Value, _: &Gates) -> Result<Hooks, FieldError> {
-        let hooks = Hooks::of(Self);
-        Ok(match Self::NAME {
-            "DefaultPreemption" => hooks.pre_enqueue().post_filter(),
-            "InterPodAffinity" => hooks.pre_filter().filter().pre_score().score(),
-            "VolumeBinding" => hooks.pre_filter().filter().pre_score().score().reserve().pre_bind(),
-            _ => hooks.pre_filter().filter(),
-        }
-        .into())
+        Ok(Hooks::of(Self).pre_filter().filter().pre_score().score().reserve().pre_bind().into())
     }
 }
 
-impl<const I: usize> PreEnqueue for Absent<I> {
-    fn pre_enqueue(&self, _: Enqueue<'_>) -> Outcome {
-        Ok(())
-    }
-}
-
-impl<const I: usize> PreFilter for Absent<I> {
+impl PreFilter for Absent {
     fn pre_filter(&self, _: Cycle<'_>, _: &mut CycleState) -> Outcome<Candidates> {
         Ok(Candidates::Skip)
     }
 }
 
-impl<const I: usize> Filter for Absent<I> {
+impl Filter for Absent {
     fn filter(&self, _: Cycle<'_>, _: &CycleState, _: &NodeInfo) -> Outcome {
         Ok(())
     }
 }
 
-impl<const I: usize> PostFilter for Absent<I> {
-    fn post_filter(
-        &self,
-        _: Cycle<'_>,
-        _: &mut CycleState,
-        _: &NodeToStatus,
-        _: &mut dyn Handle,
-    ) -> PostFilterResult {
-        PostFilterResult::nothing(Status::unschedulable("absent"))
-    }
-}
-
-impl<const I: usize> PreScore for Absent<I> {
+impl PreScore for Absent {
     fn pre_score(
         &self,
         _: Cycle<'_>,
@@ -119,13 +65,13 @@ impl<const I: usize> PreScore for Absent<I> {
     }
 }
 
-impl<const I: usize> Score for Absent<I> {
+impl Score for Absent {
     fn score(&self, _: Cycle<'_>, _: &CycleState, _: &NodeInfo) -> Outcome<i64> {
         Ok(0)
     }
 }
 
-impl<const I: usize> Reserve for Absent<I> {
+impl Reserve for Absent {
     fn reserve(&self, _: Cycle<'_>, _: &mut CycleState, _: &str, _: &mut dyn Handle) -> Outcome {
         Ok(())
     }
@@ -133,7 +79,7 @@ impl<const I: usize> Reserve for Absent<I> {
     fn unreserve(&self, _: Cycle<'_>, _: &mut CycleState, _: &str, _: &mut dyn Handle) {}
 }
 
-impl<const I: usize> PreBind for Absent<I> {
+impl PreBind for Absent {
     fn pre_flight(&self, _: Cycle<'_>, _: &CycleState, _: &str) -> Outcome<PreFlight> {
         Ok(PreFlight::Skip)
     }
