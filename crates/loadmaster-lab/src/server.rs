@@ -1,7 +1,7 @@
 //! The API server: Kubernetes' HTTP interface over the [`Api`].
 //!
 //! Plain HTTP/1.1 on a loopback address, every caller administrator. One handler reads the request,
-//! [`route`] says what it means, and one module each answers it.
+//! `route` says what it means, and one module each answers it.
 
 mod body;
 mod bootstrap;
