@@ -112,10 +112,20 @@ impl Cluster {
         &self.nodes
     }
 
+    /// Waits for the controllers to end by themselves, which they do only by a fault of ours.
+    pub async fn failed(&mut self) -> String {
+        match (&mut self.controllers.task).await {
+            Ok(()) => "the controllers ended".to_owned(),
+            Err(error) => format!("the controllers ended: {error}"),
+        }
+    }
+
     /// Stops the controllers, then the API server, and frees its port.
     pub async fn shutdown(mut self) {
         self.controllers.stop.cancel();
-        if let Err(error) = (&mut self.controllers.task).await {
+        if !self.controllers.task.is_finished()
+            && let Err(error) = (&mut self.controllers.task).await
+        {
             tracing::error!(%error, "the controllers did not end well");
         }
         self.server.shutdown().await;

@@ -110,7 +110,7 @@ impl Up {
     async fn serve(&self, claim: &Claim, scheduler: Option<PathBuf>) -> anyhow::Result<()> {
         let stopped = stop_signal().context("cannot listen for signals")?;
         let started = Cluster::start(self.cluster_options()).await;
-        let cluster = started.map_err(|error| UserError::from_start(&error))?;
+        let mut cluster = started.map_err(|error| UserError::from_start(&error))?;
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| claim.files().kubeconfig());
         let kubeconfig = std::path::absolute(&kubeconfig)?;
         kubeconfig::write(&kubeconfig, &cluster.server().url())?;
@@ -130,12 +130,22 @@ impl Up {
             scheduler.map(|binary| Supervisor::start(binary, kubeconfig, log)).transpose()?;
         facts.pids.scheduler = supervisor.as_ref().and_then(|it| *it.pid().borrow());
         claim.publish(&facts)?;
+        let mut fault = None;
         if let Err(error) = self.tell(&facts) {
             tracing::warn!(%error, "nobody reads that the cluster is ready, stopping");
         } else {
-            supervise(supervisor, claim, facts, stopped).await;
+            let ended = async {
+                tokio::select! {
+                    () = stopped => {}
+                    failed = cluster.failed() => fault = Some(failed),
+                }
+            };
+            supervise(supervisor, claim, facts, ended).await;
         }
         cluster.shutdown().await;
+        if let Some(fault) = fault {
+            anyhow::bail!("{fault}; this is a fault of `lab`, please report it");
+        }
         if self.output == Format::Text && !self.in_background {
             note("The lab cluster is gone.");
         }

@@ -1,11 +1,13 @@
 //! Events, as controllers write them.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::runner::{Controller, Key};
 use crate::api::Api;
 use crate::resources::Collection;
+use crate::status::Status;
 use crate::store::{StoreError, text};
 
 /// How serious an event is.
@@ -97,10 +99,82 @@ impl Recorder {
     }
 }
 
+/// Removes events that nobody has added to for an hour, as kube-apiserver does.
+#[derive(Clone, Copy, Debug)]
+pub struct EventExpiry;
+
+const EVENT_AGE_MAX: SignedDuration = SignedDuration::from_hours(1);
+
+impl Controller for EventExpiry {
+    fn watches(&self) -> Vec<Collection> {
+        vec![Collection::EVENTS]
+    }
+
+    fn keys(&self, _: &Api, _: Collection, object: &Value) -> Vec<Key> {
+        vec![Key::of(object)]
+    }
+
+    fn reconcile(
+        &mut self,
+        api: &Api,
+        key: &Key,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Status> {
+        let Some(event) = api.store().get(Collection::EVENTS, &key.namespace, &key.name) else {
+            return Ok(None);
+        };
+        let time = |it: &Value| it.as_str().and_then(|it| it.parse::<Timestamp>().ok());
+        let written = [
+            &event["metadata"]["creationTimestamp"],
+            &event["lastTimestamp"],
+            &event["series"]["lastObservedTime"],
+        ];
+        let last = written.into_iter().filter_map(time).max().unwrap_or(now);
+        let end = last + EVENT_AGE_MAX;
+        if end > now {
+            return Ok(Some(end));
+        }
+        let removed = api.store().remove(Collection::EVENTS, &key.namespace, &key.name, |_| Ok(()));
+        if let Err(error) = removed {
+            tracing::debug!(%error, "an event went before its time");
+        }
+        Ok(None)
+    }
+}
+
 /// Events about cluster-scoped objects live in the default namespace.
 fn namespace_for(object: &Value) -> &str {
     match text(object, "namespace") {
         "" => "default",
         namespace => namespace,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::testing::World;
+
+    const RECORDER: Recorder = Recorder("tester");
+
+    #[test]
+    fn the_same_event_counts_up_and_goes_an_hour_after_its_last_time() {
+        let mut world = World::new(0);
+        let object = world.make(Collection::CONFIG_MAPS, json!({"metadata": {"name": "x"}}));
+        for _ in 0..2 {
+            let now = world.now();
+            RECORDER.record(&world.api, &object, Severity::Warning, "Odd", "again", now);
+            world.pass(1800);
+        }
+        let odd = |world: &World| -> Vec<_> {
+            let events = world.list(Collection::EVENTS);
+            events.into_iter().filter(|it| it["reason"] == "Odd").collect()
+        };
+        let event = odd(&world).remove(0);
+        assert_eq!((&event["count"], &event["type"]), (&json!(2), &json!("Warning")));
+        assert_eq!(event["source"], json!({"component": "tester"}));
+        assert_eq!(event["involvedObject"]["uid"], object["metadata"]["uid"]);
+        world.pass(1801);
+        assert!(odd(&world).is_empty());
     }
 }

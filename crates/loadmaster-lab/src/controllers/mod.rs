@@ -20,7 +20,7 @@ pub(crate) mod volumes;
 
 pub use deployment::Deployments;
 pub use disruption::Disruption;
-pub use events::{Recorder, Severity};
+pub use events::{EventExpiry, Recorder, Severity};
 pub use garbage::GarbageCollector;
 pub use manager::Manager;
 pub use namespace::Namespaces;

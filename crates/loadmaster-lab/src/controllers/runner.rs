@@ -67,13 +67,49 @@ const RETRY_MIN: SignedDuration = SignedDuration::from_millis(100);
 /// The longest pause between retries.
 const RETRY_MAX: SignedDuration = SignedDuration::from_secs(30);
 
+/// When which object is to be looked at again.
+#[derive(Debug, Default)]
+struct Appointments {
+    by_key: BTreeMap<Key, Timestamp>,
+    by_time: BTreeSet<(Timestamp, Key)>,
+}
+
+impl Appointments {
+    fn make(&mut self, key: Key, at: Timestamp) {
+        self.cancel(&key);
+        self.by_key.insert(key.clone(), at);
+        self.by_time.insert((at, key));
+    }
+
+    fn cancel(&mut self, key: &Key) {
+        if let Some(at) = self.by_key.remove(key) {
+            self.by_time.remove(&(at, key.clone()));
+        }
+    }
+
+    fn first(&self) -> Option<Timestamp> {
+        self.by_time.first().map(|(at, _)| *at)
+    }
+
+    /// Takes out the keys whose time has come.
+    fn ripe(&mut self, now: Timestamp) -> Vec<Key> {
+        let mut ripe = Vec::new();
+        while self.first().is_some_and(|at| at <= now) {
+            let Some((_, key)) = self.by_time.pop_first() else { break };
+            self.by_key.remove(&key);
+            ripe.push(key);
+        }
+        ripe
+    }
+}
+
 /// Runs one [`Controller`].
 #[derive(Debug)]
 pub struct Runner<C> {
     controller: C,
     watches: Vec<(Collection, Option<Watch>)>,
     due: BTreeSet<Key>,
-    later: BTreeMap<Key, Timestamp>,
+    later: Appointments,
     pauses: BTreeMap<Key, SignedDuration>,
 }
 
@@ -85,7 +121,7 @@ impl<C: Controller> Runner<C> {
             controller,
             watches,
             due: BTreeSet::new(),
-            later: BTreeMap::new(),
+            later: Appointments::default(),
             pauses: BTreeMap::new(),
         }
     }
@@ -112,17 +148,19 @@ impl<C: Controller> Runner<C> {
     }
 
     fn look_at(&mut self, api: &Api, key: Key, now: Timestamp) {
-        self.later.remove(&key);
+        self.later.cancel(&key);
         match self.controller.reconcile(api, &key, now) {
             Ok(next) => {
                 self.pauses.remove(&key);
-                self.later.extend(next.map(|next| (key, next)));
+                if let Some(next) = next {
+                    self.later.make(key, next);
+                }
             }
             Err(status) => {
                 tracing::debug!(controller = ?self.controller, ?key, error = %status.message,
                     "a write was refused, trying again later");
                 let pause = self.pauses.entry(key.clone()).or_insert(RETRY_MIN);
-                self.later.insert(key, now + *pause);
+                self.later.make(key, now + *pause);
                 *pause = (*pause * 2).min(RETRY_MAX);
             }
         }
@@ -132,8 +170,7 @@ impl<C: Controller> Runner<C> {
 impl<C: Controller> Work for Runner<C> {
     fn step(&mut self, api: &Api, now: Timestamp) -> bool {
         self.collect(api);
-        let ripe = self.later.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone());
-        self.due.extend(ripe.collect::<Vec<_>>());
+        self.due.extend(self.later.ripe(now));
         let due = std::mem::take(&mut self.due);
         let any = !due.is_empty();
         for key in due {
@@ -143,6 +180,6 @@ impl<C: Controller> Work for Runner<C> {
     }
 
     fn next_time(&self) -> Option<Timestamp> {
-        self.later.values().min().copied()
+        self.later.first()
     }
 }

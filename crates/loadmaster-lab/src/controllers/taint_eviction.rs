@@ -18,8 +18,8 @@ use crate::values::list;
 /// The controller that evicts from tainted nodes.
 #[derive(Debug, Default)]
 pub struct TaintEviction {
-    /// Since when a pod, by uid, has been waiting for the end of its toleration.
-    waiting: BTreeMap<String, Timestamp>,
+    /// Since when a pod, known by its place and uid, has been waiting for the end of its toleration.
+    waiting: BTreeMap<Key, (String, Timestamp)>,
 }
 
 const RECORDER: Recorder = Recorder("taint-eviction-controller");
@@ -45,11 +45,14 @@ impl Controller for TaintEviction {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, Status> {
         let found = api.store().get(Collection::PODS, &key.namespace, &key.name);
-        let Some(pod) = found.filter(|it| !is_being_deleted(it)) else { return Ok(None) };
+        let Some(pod) = found.filter(|it| !is_being_deleted(it)) else {
+            self.waiting.remove(key);
+            return Ok(None);
+        };
         let uid = text(&pod, "uid").to_owned();
         let deadline = match stay(&pod, &node_taints(api, &pod)) {
             Stay::ForEver => {
-                if self.waiting.remove(&uid).is_some() {
+                if self.waiting.remove(key).is_some_and(|(waiting, _)| waiting == uid) {
                     let message =
                         format!("Cancelling deletion of Pod {}/{}", key.namespace, key.name);
                     let reason = "TaintManagerEviction";
@@ -57,12 +60,20 @@ impl Controller for TaintEviction {
                 }
                 return Ok(None);
             }
-            Stay::For(time) => *self.waiting.entry(uid.clone()).or_insert(now) + time,
+            Stay::For(time) => {
+                let (waiting, since) =
+                    self.waiting.entry(key.clone()).or_insert_with(|| (uid.clone(), now));
+                if *waiting != uid {
+                    // Another pod of the same name begins anew.
+                    (*waiting, *since) = (uid, now);
+                }
+                *since + time
+            }
         };
         if deadline > now {
             return Ok(Some(deadline));
         }
-        self.waiting.remove(&uid);
+        self.waiting.remove(key);
         evict(api, &pod, now)?;
         Ok(None)
     }

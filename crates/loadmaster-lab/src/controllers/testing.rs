@@ -118,6 +118,10 @@ impl World {
         self.manager.settle(|| self.api.store().now())
     }
 
+    pub(crate) fn now(&self) -> Timestamp {
+        self.api.store().now()
+    }
+
     /// Moves time, in steps that let every kubelet renew its lease.
     pub(crate) fn pass(&mut self, seconds: i64) {
         let end = self.api.store().now() + SignedDuration::from_secs(seconds);
