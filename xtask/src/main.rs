@@ -5,9 +5,13 @@ use std::process::ExitCode;
 use anstream::eprintln;
 use clap::{Parser, Subcommand};
 
+mod cargo;
 mod gate;
 mod golden;
+mod lab;
+mod stage1;
 mod testing;
+mod tidy;
 
 /// The project's own commands.
 ///
@@ -22,14 +26,20 @@ struct Tasks {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    Golden(golden::Golden),
+    Stage1(stage1::Stage1),
+    Lab(lab::Lab),
     Gate(gate::Gate),
+    Golden(golden::Golden),
+    Tidy(tidy::Tidy),
 }
 
 fn main() -> ExitCode {
     let outcome = match Tasks::parse().task {
-        Task::Golden(it) => it.run(),
+        Task::Stage1(it) => it.run(),
+        Task::Lab(it) => it.run(),
         Task::Gate(it) => it.run(),
+        Task::Golden(it) => it.run(),
+        Task::Tidy(it) => it.run(),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -1,13 +1,11 @@
 //! Running the programs of `loadmaster-testing`, which hold what this program is too light for.
 
-use std::{
-    env,
-    ffi::OsString,
-    process::{Command, ExitCode},
-};
+use std::{ffi::OsString, process::ExitCode};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+
+use crate::cargo;
 
 /// How a result is shown.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -37,10 +35,10 @@ impl Output {
 
 /// Builds and runs a program of `loadmaster-testing`, and ends as it does.
 pub(crate) fn run(program: &str, arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let workspace = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
-    let status = Command::new(cargo)
-        .args(["run", "--quiet", "--manifest-path", workspace])
+    let manifest = cargo::root().join("Cargo.toml");
+    let status = cargo::command()
+        .args(["run", "--quiet", "--manifest-path"])
+        .arg(manifest)
         .args(["--package", "loadmaster-testing", "--bin", program, "--"])
         .args(arguments)
         .status()

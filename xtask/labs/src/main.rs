@@ -1,0 +1,66 @@
+//! What stands behind `cargo xtask stage1` and `cargo xtask lab run`.
+//!
+//! A program of its own, since it links a Kubernetes client and the other commands should not.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anstream::eprintln;
+use clap::{Parser, Subcommand};
+
+mod pages;
+mod process;
+mod signals;
+mod stage1;
+
+/// The programs that were built for this one.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "What stands behind the labs' commands")]
+struct Cli {
+    #[command(flatten)]
+    programs: Programs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Where the repository and its programs are.
+#[derive(Clone, Debug, clap::Args)]
+struct Programs {
+    /// The repository.
+    #[arg(long)]
+    root: PathBuf,
+    /// The program `lab`.
+    #[arg(long)]
+    lab: PathBuf,
+    /// The program `scheduler`.
+    #[arg(long)]
+    scheduler: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// See one plugin change where pods go.
+    Stage1(stage1::Options),
+    /// Run lab pages and compare.
+    Run(pages::Options),
+}
+
+/// A failure that the user can mend; its text says how. Exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct UserError(String);
+
+/// One thread is enough, and children that die with the thread that started them live as long as
+/// the program.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let Cli { programs, command } = Cli::parse();
+    let outcome = match command {
+        Command::Stage1(options) => stage1::run(options, programs).await,
+        Command::Run(options) => pages::run(options, programs).await,
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        let expected = error.downcast_ref::<UserError>().is_some();
+        ExitCode::from(if expected { 2 } else { 70 })
+    })
+}

@@ -1,0 +1,228 @@
+//! Where stage 1 takes place: a lab cluster of its own or somebody's cluster, and the second
+//! scheduler beside it.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use kube::{Client, Config, config::KubeConfigOptions, config::Kubeconfig};
+use rustix::process::Signal;
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use super::{Options, profile::Profile};
+use crate::{
+    Programs, UserError,
+    process::{Process, tied},
+};
+
+/// How long the lab may take to come up.
+const LAB_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The processes and files of a run. Dropping it ends and removes them.
+#[derive(Debug)]
+pub(super) struct Site {
+    programs: Programs,
+    // Fields are dropped in this order: whoever talks to the cluster goes first.
+    scheduler: Option<Process>,
+    lab: Option<Process>,
+    state_dir: PathBuf,
+    files: PathBuf,
+    scratch: Option<TempDir>,
+    keep: bool,
+}
+
+/// How to reach a cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    /// A kubeconfig whose current context is the cluster.
+    pub(super) kubeconfig: PathBuf,
+    /// What people call it.
+    pub(super) name: String,
+}
+
+/// What `lab up --output json` prints.
+#[derive(Deserialize)]
+struct LabFacts {
+    server: String,
+    kubeconfig: PathBuf,
+}
+
+impl Site {
+    /// A place for files, in the repository's target folder if they are to stay.
+    pub(super) fn prepare(options: &Options, programs: Programs) -> anyhow::Result<Self> {
+        let scratch = if options.keep {
+            None
+        } else {
+            let made = tempfile::Builder::new().prefix("loadmaster-stage1-").tempdir();
+            Some(made.context("cannot make a folder for temporary files")?)
+        };
+        let target = programs.root.join("target");
+        let files = scratch.as_ref().map(|it| it.path().to_owned());
+        let files = files.unwrap_or_else(|| target.join("stage1"));
+        fs::create_dir_all(&files)
+            .with_context(|| format!("cannot make the folder {}", files.display()))?;
+        let state_dir = if options.keep { target.join("lab") } else { files.join("lab") };
+        let (scheduler, lab, keep) = (None, None, options.keep);
+        Ok(Self { programs, scheduler, lab, state_dir, files, scratch, keep })
+    }
+
+    /// Starts a lab cluster.
+    pub(super) async fn start_lab(&mut self, nodes: u32) -> anyhow::Result<Access> {
+        let mut command = self.child(&self.programs.lab);
+        command.args(["up", "--output", "json", "--nodes", &nodes.to_string()]);
+        command.arg("--scheduler").arg(&self.programs.scheduler);
+        command.arg("--state-dir").arg(&self.state_dir);
+        command.stdout(Stdio::piped());
+        let log = self.files.join("lab.log");
+        let lab = self.lab.insert(Process::start("lab cluster", command, &log)?);
+        let output = lab.output().context("the lab cluster has no output")?;
+        let line = tokio::task::spawn_blocking(move || {
+            let mut line = String::new();
+            BufReader::new(output).read_line(&mut line).map(|_| line)
+        });
+        let line = tokio::time::timeout(LAB_PATIENCE, line).await;
+        let line = line.context("the lab cluster does not come up")?.context("a task is lost")?;
+        let line = line.context("cannot hear from the lab cluster")?;
+        let facts: LabFacts = serde_json::from_str(&line).map_err(|_| {
+            // It has said why, in the words for people.
+            let words = lab.last_words();
+            let words = words.strip_prefix("error: ").unwrap_or(&words);
+            UserError(format!("the lab cluster does not come up: {words}"))
+        })?;
+        Ok(Access { name: format!("lab cluster {}", facts.server), kubeconfig: facts.kubeconfig })
+    }
+
+    /// Finds somebody's cluster as kubectl would, and notes the choice in a kubeconfig that both
+    /// this program and the scheduler use.
+    pub(super) fn find_cluster(&self, options: &Options) -> anyhow::Result<Access> {
+        let read = match &options.kubeconfig {
+            Some(file) => Kubeconfig::read_from(file),
+            None => Kubeconfig::read(),
+        };
+        let mut config = read.map_err(|error| {
+            let hint = "name a kubeconfig that exists with --kubeconfig FILE, or leave it and --context out for a lab cluster";
+            UserError(format!("cannot read the kubeconfig: {}.\n\nhint: {hint}", chain(&error)))
+        })?;
+        if let Some(context) = &options.context {
+            config.current_context = Some(context.clone());
+        }
+        let context = config.current_context.clone().unwrap_or_default();
+        if !config.contexts.iter().any(|it| it.name == context) {
+            let known: Vec<&str> = config.contexts.iter().map(|it| it.name.as_str()).collect();
+            let known = known.join(", ");
+            let text = format!(
+                "the kubeconfig has no context `{context}`.\n\nhint: choose one of these with --context: {known}"
+            );
+            return Err(UserError(text).into());
+        }
+        let kubeconfig = self.files.join("kubeconfig");
+        let text = serde_json::to_string(&config).context("cannot write a kubeconfig")?;
+        let mut open = OpenOptions::new();
+        let file = open.write(true).create_new(true).mode(0o600).open(&kubeconfig);
+        file.and_then(|mut it| it.write_all(text.as_bytes()))
+            .with_context(|| format!("cannot write {}", kubeconfig.display()))?;
+        Ok(Access { name: format!("context {context}"), kubeconfig })
+    }
+
+    /// Starts the second scheduler, from outside the cluster.
+    pub(super) fn start_scheduler(
+        &mut self,
+        profile: &Profile,
+        access: &Access,
+    ) -> anyhow::Result<()> {
+        let mut command = self.child(&self.programs.scheduler);
+        command.arg("--config").arg(&profile.file).arg("--kubeconfig").arg(&access.kubeconfig);
+        command.args(["-v", "4"]).stdout(Stdio::null());
+        let log = self.files.join("scheduler.log");
+        self.scheduler = Some(Process::start("second scheduler", command, &log)?);
+        Ok(())
+    }
+
+    /// Fails if one of the processes has ended.
+    pub(super) fn check(&mut self) -> anyhow::Result<()> {
+        for process in self.scheduler.iter_mut().chain(&mut self.lab) {
+            if let Some(status) = process.ended()? {
+                let words = process.last_words();
+                let text = format!("the {} ended ({status}):\n\n{words}", process.name());
+                return Err(UserError(text).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The last that the second scheduler wrote.
+    pub(super) fn scheduler_words(&self) -> String {
+        self.scheduler.as_ref().map(Process::last_words).unwrap_or_default()
+    }
+
+    /// Leaves everything running and says how to use and how to stop it.
+    pub(super) fn leave(mut self, access: &Access) -> String {
+        let mut pid = 0;
+        if let Some(scheduler) = &mut self.scheduler {
+            pid = scheduler.pid();
+            scheduler.keep();
+        }
+        if let Some(lab) = &mut self.lab {
+            lab.keep();
+        }
+        let (kubeconfig, files) = (access.kubeconfig.display(), self.files.display());
+        let (lab, state_dir) = (self.programs.lab.display(), self.state_dir.display());
+        format!(
+            "The lab cluster and both schedulers are left up. To use them:\n  export \
+             KUBECONFIG={kubeconfig}\n  kubectl -n sched-lab get pods -o wide\nTo stop them:\n  \
+             kill {pid} && {lab} down --state-dir {state_dir} && rm -r {files}"
+        )
+    }
+
+    /// Ends the processes, the scheduler first, and removes the files.
+    pub(super) fn clear(mut self) -> anyhow::Result<()> {
+        for mut process in self.scheduler.take().into_iter().chain(self.lab.take()) {
+            process.end(Signal::TERM)?;
+        }
+        if let Some(scratch) = self.scratch.take() {
+            scratch.close().context("cannot remove the temporary files")?;
+        } else {
+            fs::remove_dir_all(&self.files).context("cannot remove the log files")?;
+        }
+        Ok(())
+    }
+
+    /// A child process; one that is not to stay is tied to this one.
+    fn child(&self, program: &Path) -> Command {
+        if self.keep { Command::new(program) } else { tied(&self.programs.lab, program) }
+    }
+}
+
+impl Access {
+    /// A client of the cluster.
+    pub(super) async fn client(&self) -> anyhow::Result<Client> {
+        let config =
+            Kubeconfig::read_from(&self.kubeconfig).context("cannot read the kubeconfig")?;
+        let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
+        let config = config.map_err(|error| {
+            UserError(format!("the kubeconfig cannot be used: {}", chain(&error)))
+        })?;
+        Client::try_from(config).context("cannot make a client of the cluster")
+    }
+}
+
+/// An error with all its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = error.source();
+    }
+    text
+}

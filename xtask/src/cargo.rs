@@ -1,0 +1,102 @@
+//! Building the project's programs with cargo, and becoming them.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::OsString,
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+};
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+/// The program behind the labs' commands, and those that it starts. They are always built together:
+/// cargo compiles shared dependencies anew for another choice of packages.
+pub(crate) const LABS: &[&str] = &["xtask-labs", "loadmaster-lab", "loadmaster-scheduler"];
+
+/// The repository's root.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository")
+}
+
+/// A cargo as if called from a shell, in the folder where this program was called.
+///
+/// What the outer cargo told this program about itself is left out: build scripts that look at it
+/// would run again on every change between the two.
+pub(crate) fn command() -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        let about_this_program = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"];
+        if about_this_program.iter().any(|it| text.starts_with(it)) {
+            cargo.env_remove(&name);
+        }
+    }
+    cargo
+}
+
+/// The programs that were built, by name.
+#[derive(Debug)]
+pub(crate) struct Built(BTreeMap<String, PathBuf>);
+
+impl Built {
+    /// Builds the binaries of `packages` together, so that what they share is compiled once. The dev
+    /// profile is used: it is built in a fraction of the time, and shared with the tests.
+    pub(crate) fn packages(packages: &[&str]) -> anyhow::Result<Self> {
+        let mut cargo = command();
+        cargo.args(build_arguments(packages)).arg("--message-format=json-render-diagnostics");
+        cargo.current_dir(root());
+        let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let output = output.context("cannot run cargo")?;
+        if !output.status.success() {
+            bail!("{} does not build; cargo says above why", packages.join(", "));
+        }
+        let messages = String::from_utf8(output.stdout).context("cannot read cargo's messages")?;
+        Ok(Self(messages.lines().filter_map(executable).collect()))
+    }
+
+    /// Where the program `name` is.
+    pub(crate) fn program(&self, name: &str) -> anyhow::Result<&Path> {
+        let found = self.0.get(name).map(PathBuf::as_path);
+        found.with_context(|| format!("cargo built no program `{name}`"))
+    }
+}
+
+/// What cargo is called with to build the binaries of `packages`.
+pub(crate) fn build_arguments<'a>(packages: &[&'a str]) -> Vec<&'a str> {
+    let each = packages.iter().flat_map(|it| ["--package", it]);
+    ["build", "--bins"].into_iter().chain(each).collect()
+}
+
+/// The program of which one of cargo's messages tells.
+fn executable(message: &str) -> Option<(String, PathBuf)> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let path = message.get("executable")?.as_str()?;
+    let name = message.pointer("/target/name")?.as_str()?;
+    Some((name.to_owned(), path.into()))
+}
+
+/// Becomes the program, so that signals and the terminal are its own.
+pub(crate) fn become_program(
+    program: &Path,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> anyhow::Result<ExitCode> {
+    let error = Command::new(program).args(arguments).exec();
+    Err(error).with_context(|| format!("cannot run {}", program.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_told_from_libraries() {
+        let program = r#"{"reason":"compiler-artifact","target":{"name":"lab","kind":["bin"]},"executable":"/t/debug/lab"}"#;
+        let library = r#"{"reason":"compiler-artifact","target":{"name":"lab","kind":["lib"]},"executable":null}"#;
+        assert_eq!(executable(program), Some(("lab".to_owned(), "/t/debug/lab".into())));
+        assert_eq!(executable(library), None);
+        assert_eq!(executable("warning: not JSON"), None);
+    }
+}

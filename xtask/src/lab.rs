@@ -1,0 +1,54 @@
+//! `cargo xtask lab`: the lab cluster, and the lab pages run as a test.
+
+use std::{env, ffi::OsString, process::ExitCode};
+
+use anstream::println;
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+
+use crate::{
+    cargo::{self, Built},
+    stage1,
+};
+
+// The program that does the work has the same file; here it gives the help.
+#[path = "../labs/src/pages/options.rs"]
+mod options;
+
+/// Run lab pages, or the lab cluster itself.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Lab {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(options::Options),
+    /// Build `lab` and `scheduler` and print the folder that holds them, for PATH.
+    Path,
+    /// Anything else is the `lab` program's: up, down, status; see `cargo xtask lab up --help`.
+    #[command(external_subcommand)]
+    Program(Vec<OsString>),
+}
+
+impl Lab {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            // The program reads the same options from the same words: `run …`.
+            Command::Run(_) => stage1::run_labs(env::args_os().skip(2)),
+            Command::Path => {
+                let built = Built::packages(cargo::LABS)?;
+                let dir = built.program("lab")?.parent().context("a program lies in a folder")?;
+                println!("{}", dir.display());
+                Ok(ExitCode::SUCCESS)
+            }
+            // `lab up` starts the scheduler that it finds beside itself, so both are built.
+            Command::Program(words) => {
+                let built = Built::packages(cargo::LABS)?;
+                cargo::become_program(built.program("lab")?, words)
+            }
+        }
+    }
+}
