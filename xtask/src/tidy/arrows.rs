@@ -45,8 +45,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask-labs", &[]),
 ];
 
-/// What tests may use beside that: the plugins, and what tests are made of.
-const IN_TESTS: &[&str] = &["loadmaster-plugins", "loadmaster-testing", "loadmaster-sim"];
+/// What tests may use beside that: the plugins, what tests are made of, and a cluster to run in.
+const IN_TESTS: &[&str] =
+    &["loadmaster-plugins", "loadmaster-testing", "loadmaster-sim", "loadmaster-lab"];
 
 /// Crates that decide: no client, no runtime, no I/O may come in, not even by way of another crate.
 const PURE: &[&str] = &[

@@ -67,7 +67,7 @@ pub(crate) async fn send(
 pub(crate) struct Events(Lines<BufReader<OwnedReadHalf>>);
 
 impl Events {
-    /// Opens a watch.
+    /// Opens a watch; the server has begun it when this returns.
     pub(crate) async fn open(server: &LabServer, url: &str, accept: &str) -> Self {
         let stream = TcpStream::connect(server.address()).await.unwrap();
         let (read, mut write) = stream.into_split();
@@ -75,7 +75,9 @@ impl Events {
         write.write_all(request.as_bytes()).await.unwrap();
         // The socket stays open for writing as long as it is read.
         write.forget();
-        Self(BufReader::new(read).lines())
+        let mut lines = BufReader::new(read).lines();
+        while lines.next_line().await.unwrap().is_some_and(|it| !it.is_empty()) {}
+        Self(lines)
     }
 
     /// The next event; `None` when the server ended the stream.

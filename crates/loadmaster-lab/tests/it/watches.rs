@@ -1,12 +1,14 @@
 //! Watches on the wire.
 
+use std::collections::BTreeMap;
+
 use loadmaster_lab::api::DeleteOptions;
 use loadmaster_lab::resources::Collection;
-use loadmaster_lab::server::Options;
+use loadmaster_lab::server::{LabServer, Options};
 use loadmaster_lab::store::version_of;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{Events, event, lab, lab_with, make, pod};
+use crate::support::{Events, event, lab, lab_with, make, pod, send};
 
 const PODS: Collection = Collection::PODS;
 const URL: &str = "/api/v1/namespaces/ns/pods?watch=true";
@@ -137,4 +139,99 @@ async fn one_event_store_is_watched_in_two_shapes() {
     let told = events.next().await.unwrap()["object"].take();
     assert_eq!((&told["apiVersion"], &told["note"]), (&json!("events.k8s.io/v1"), &json!("M")));
     assert_eq!(told["regarding"]["name"], "p");
+}
+
+/// A small generator, so that a history is the same on every run.
+struct Dice(u64);
+
+impl Dice {
+    /// A number below `sides`.
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// Does something to one of eight pods.
+fn disturb(server: &LabServer, dice: &mut Dice) {
+    let name = format!("p{}", dice.roll(8));
+    let colour = ["red", "green"][usize::try_from(dice.roll(2)).unwrap()];
+    let store = server.store();
+    match (store.get(PODS, "ns", &name), dice.roll(4)) {
+        (None, _) => {
+            let mut new = pod(&name);
+            new["metadata"]["labels"] = json!({"colour": colour});
+            make(server, PODS, "ns", new);
+        }
+        (Some(_), 0) => {
+            let now = DeleteOptions { grace_seconds: Some(0), ..DeleteOptions::default() };
+            server.api().delete(PODS.resource(), "ns", &name, &now).unwrap();
+        }
+        (Some(_), 1) => {
+            let binding = json!({"metadata": {"name": name}, "target": {"name": "n1"}});
+            // A pod that is bound already stays where it is.
+            let _ = server.api().bind("ns", &name, &binding, false);
+        }
+        (Some(_), _) => {
+            let label = |it: &mut Value| it["metadata"]["labels"] = json!({"colour": colour});
+            store.edit(PODS, "ns", &name, label).unwrap();
+        }
+    }
+}
+
+/// What a client knows that applies the events of a watch until it sees `last`.
+async fn followed(events: &mut Events, last: u64) -> BTreeMap<String, u64> {
+    let mut known = BTreeMap::new();
+    loop {
+        let event = events.next().await.unwrap();
+        let object = &event["object"];
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let version = version_of(object);
+        let before = match event["type"].as_str().unwrap() {
+            "ADDED" => known.insert(name.clone(), version).map_or(Ok(()), Err),
+            "MODIFIED" => known.insert(name.clone(), version).map(|_| ()).ok_or(0),
+            "DELETED" => known.remove(&name).map(|_| ()).ok_or(0),
+            other => panic!("{other}"),
+        };
+        assert_eq!(before, Ok(()), "{} {name} does not follow what was told before", event["type"]);
+        if version == last {
+            return known;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_applies_every_event_knows_what_a_list_shows() {
+    let (server, _) = lab().await;
+    let selections = ["", "&labelSelector=colour%3Dred", "&fieldSelector=spec.nodeName%3D"];
+    for seed in 0..20 {
+        let mut dice = Dice(seed);
+        for _ in 0..20 {
+            disturb(&server, &mut dice);
+        }
+        let mut watches = Vec::new();
+        for selection in selections {
+            watches.push(Events::open(&server, &format!("{URL}{selection}"), "").await);
+        }
+        for _ in 0..60 {
+            disturb(&server, &mut dice);
+        }
+        // An object that every selection has is the last of this history.
+        let mut end = pod("end");
+        end["metadata"]["labels"] = json!({"colour": "red"});
+        make(&server, PODS, "ns", end);
+        let last = server.store().version();
+        for (selection, mut events) in selections.iter().zip(watches) {
+            let list = format!("/api/v1/namespaces/ns/pods?x=y{selection}");
+            let (_, list) = send(&server, "GET", &list, &[], Vec::new()).await;
+            let items = list["items"].as_array().unwrap().iter();
+            let listed: BTreeMap<String, u64> = items
+                .map(|it| (it["metadata"]["name"].as_str().unwrap().to_owned(), version_of(it)))
+                .collect();
+            assert_eq!(followed(&mut events, last).await, listed, "seed {seed}{selection}");
+        }
+        let now = DeleteOptions { grace_seconds: Some(0), ..DeleteOptions::default() };
+        server.api().delete(PODS.resource(), "ns", "end", &now).unwrap();
+    }
 }

@@ -99,3 +99,51 @@ fn client_options(args: &Run, loaded: &Loaded) -> ClientOptions {
         master: args.master.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use loadmaster_k8s::kind::Kind;
+
+    use super::*;
+
+    /// What must be watched for this configuration.
+    fn kinds(profiles: &str) -> BTreeSet<Kind> {
+        let text = format!(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+             profiles:\n{profiles}"
+        );
+        let (registry, gates) = (loadmaster_plugins::registry(), Gates::default());
+        let catalog = SchedulerCatalog::new(&registry, &gates);
+        let loaded = loadmaster_config::load(&text, "test", &catalog).unwrap();
+        let options = SchedulerOptions::from_config(&loaded, &registry, &gates).unwrap();
+        needs::kinds_of(&options.profiles)
+    }
+
+    #[test]
+    fn a_profile_needs_to_see_what_its_plugins_read_and_no_more() {
+        let few = "- plugins:\n    multiPoint:\n      disabled: [{name: '*'}]\n      enabled:\n\
+                   \x20     - {name: PrioritySort}\n      - {name: DefaultBinder}\n\
+                   \x20     - {name: TaintToleration}\n";
+        let always = [Kind::Node, Kind::Pod];
+        assert_eq!(kinds(few), BTreeSet::from(always));
+        let affinity = kinds(&format!("{few}      - {{name: InterPodAffinity}}\n"));
+        assert_eq!(affinity, BTreeSet::from([always[0], always[1], Kind::Namespace]));
+    }
+
+    #[test]
+    fn the_default_profile_needs_what_default_spreading_and_preemption_read() {
+        let kinds = kinds("- {}\n");
+        for kind in [Kind::Service, Kind::ReplicaSet, Kind::PodDisruptionBudget, Kind::Namespace] {
+            assert!(kinds.contains(&kind), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn spreading_without_deduced_selectors_needs_no_workloads() {
+        let listed = "- pluginConfig:\n  - name: PodTopologySpread\n    args: {defaultingType: \
+                      List}\n";
+        assert!(!kinds(listed).contains(&Kind::ReplicaSet));
+    }
+}

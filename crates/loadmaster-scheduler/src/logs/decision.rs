@@ -6,11 +6,12 @@ use loadmaster_core::{
     report::FitError,
     scheduler::{Attempt, AttemptOutcome, EventRecord},
 };
-use loadmaster_framework::api::ObjectKey;
+use loadmaster_framework::{Snapshot, api::ObjectKey};
 use tracing::Level;
 
-/// One line on what a try came to, and from verbosity 4 on what plugins had to say.
-pub(crate) fn decided(attempt: &Attempt) {
+/// One line on what a try came to, and from verbosity 4 on what plugins had to say. `snapshot` is
+/// the cluster as the try saw it.
+pub(crate) fn decided(attempt: &Attempt, snapshot: &Snapshot) {
     let Attempt { pod, profile, attempts, outcome } = attempt;
     let pod = pod.key();
     match outcome {
@@ -38,7 +39,7 @@ pub(crate) fn decided(attempt: &Attempt) {
         AttemptOutcome::Skipped => tracing::debug!(%pod, %profile, "nothing to try"),
     }
     if tracing::enabled!(Level::DEBUG) {
-        plugins(&pod, outcome);
+        plugins(&pod, outcome, snapshot);
     }
 }
 
@@ -52,7 +53,7 @@ pub(crate) fn binding_failed(record: &EventRecord) {
     tracing::warn!(pod = %record.regarding.key(), reason = record.note, "binding failed");
 }
 
-fn plugins(pod: &ObjectKey, outcome: &AttemptOutcome) {
+fn plugins(pod: &ObjectKey, outcome: &AttemptOutcome, snapshot: &Snapshot) {
     match outcome {
         AttemptOutcome::Assumed { node, scores: Some((nodes, scores)), .. } => {
             for (at, info) in nodes.iter().enumerate() {
@@ -69,18 +70,21 @@ fn plugins(pod: &ObjectKey, outcome: &AttemptOutcome) {
                 }
             }
         }
-        AttemptOutcome::Unschedulable { fit_error: Some(error), .. } => refusals(pod, error),
+        AttemptOutcome::Unschedulable { fit_error: Some(error), .. } => {
+            refusals(pod, error, snapshot);
+        }
         _ => {}
     }
 }
 
-fn refusals(pod: &ObjectKey, error: &FitError) {
+fn refusals(pod: &ObjectKey, error: &FitError, snapshot: &Snapshot) {
     let statuses = &error.diagnosis.node_to_status;
     let mut counts: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for (at, status) in statuses.explicit() {
         *counts.entry((status.plugin(), status.message())).or_default() += 1;
         let (plugin, code, reason) = (status.plugin(), status.code().as_str(), status.message());
-        tracing::trace!(%pod, node_index = at, plugin, code, reason, "node refused");
+        let node = snapshot.nodes().get(at).map(|it| &**it.name()).unwrap_or_default();
+        tracing::trace!(%pod, node, plugin, code, reason, "node refused");
     }
     for ((plugin, reason), nodes) in counts {
         tracing::debug!(%pod, plugin, nodes, reason, "refused");

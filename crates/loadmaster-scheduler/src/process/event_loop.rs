@@ -87,7 +87,7 @@ impl EventLoop {
                 let attempt = self.scheduler.schedule_one(now, &mut Sequential);
                 self.hand_out(true);
                 if let Some(attempt) = attempt {
-                    logs::decided(&attempt);
+                    logs::decided(&attempt, self.scheduler.snapshot());
                 }
                 continue;
             }

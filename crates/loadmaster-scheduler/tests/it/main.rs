@@ -1,0 +1,10 @@
+//! The `scheduler` binary against a lab cluster, and with nothing to work with.
+
+#[cfg(test)]
+mod kit;
+#[cfg(test)]
+mod outages;
+#[cfg(test)]
+mod scheduling;
+#[cfg(test)]
+mod start_up;
