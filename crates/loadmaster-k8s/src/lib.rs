@@ -1,12 +1,14 @@
 //! The scheduler's way to a cluster: the one crate that knows a Kubernetes client.
 //!
 //! [`client`] finds the cluster, [`watch`] turns its objects into changes for the core, [`act`] does
-//! what the core asks for, [`events`] records what happened where users look for it. Objects are
+//! what the core asks for, [`events`] records what happened where users look for it,
+//! and [`extender`] calls HTTP extenders. Objects are
 //! decoded straight into the framework's types, which skip what no scheduler reads.
 
 pub mod act;
 pub mod client;
 pub mod events;
+pub mod extender;
 pub mod kind;
 pub mod needs;
 pub mod rest;

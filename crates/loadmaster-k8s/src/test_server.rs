@@ -82,6 +82,11 @@ impl TestServer {
         Rest::new(kube::Client::try_from(config).unwrap(), Duration::from_secs(20))
     }
 
+    /// Where it listens.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// The next request.
     pub(crate) async fn asked(&mut self) -> Asked {
         self.asked.recv().await.unwrap()

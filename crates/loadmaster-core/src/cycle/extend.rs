@@ -58,7 +58,7 @@ const MAX_EXTENDER_PRIORITY: i64 = 10;
 pub struct Rejected {
     /// The node's name.
     pub node: Text,
-    /// Why.
+    /// Why; empty where the extender gives no reason.
     pub message: String,
     /// Whether preemption cannot help.
     pub unresolvable: bool,
@@ -118,7 +118,10 @@ impl Search<'_> {
             };
             for it in rejected {
                 feasible.retain(|node| *node.name() != it.node);
-                let Some(at) = cx.snapshot.position(&it.node) else { continue };
+                let unexplained = it.message.is_empty() && !it.unresolvable;
+                let Some(at) = cx.snapshot.position(&it.node).filter(|_| !unexplained) else {
+                    continue;
+                };
                 let status = if it.unresolvable {
                     Status::unresolvable(it.message)
                 } else {

@@ -6,7 +6,6 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::bail;
 use loadmaster_config::Loaded;
 use loadmaster_core::scheduler::{Scheduler, SchedulerOptions};
 use loadmaster_framework::{Gates, Registry};
@@ -24,15 +23,6 @@ use crate::{
 
 pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Result<ExitCode> {
     let loaded = read_config(args.config.as_deref(), registry, gates)?;
-    if let Some(extender) = loaded.config.extenders.first() {
-        bail!(
-            "extenders[0]: this scheduler cannot call HTTP extenders yet, and to go on without {} \
-             would place pods against its word; take `extenders` out of {}, or write the rule as a \
-             plugin",
-            extender.url_prefix,
-            named(args.config.as_deref()),
-        );
-    }
     logs::start(args.verbosity, args.logging_format);
     let mut options = SchedulerOptions::from_config(&loaded, registry, gates)?;
     options.seed = args.seed.unwrap_or_else(any_seed);
@@ -47,7 +37,8 @@ pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Res
     }
     let kinds = needs::kinds_of(&options.profiles);
     let scheduler = Scheduler::new(options)?;
-    process::run(Plan { client: client_options(args, &loaded), scheduler, kinds })
+    let client = client_options(args, &loaded);
+    process::run(Plan { client, scheduler, kinds, extenders: loaded.config.extenders })
 }
 
 /// A seed that differs from run to run.

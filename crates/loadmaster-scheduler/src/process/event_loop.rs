@@ -7,21 +7,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use loadmaster_core::{
-    cycle::Sequential,
-    scheduler::{EventRecord, Scheduler, Work},
-};
+use loadmaster_core::scheduler::{EventRecord, Scheduler, Work};
 use loadmaster_k8s::{kind::Kind, watch::Told};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::io::CoreWires;
+use super::{extenders::Extenders, io::CoreWires};
 use crate::logs;
 
 /// The core and its channels.
 pub(super) struct EventLoop {
     scheduler: Scheduler,
     wires: CoreWires,
+    extenders: Extenders,
     stop: CancellationToken,
     started: Instant,
     /// Kinds that are not known completely yet; no pod is scheduled before they are.
@@ -45,11 +43,13 @@ impl EventLoop {
         scheduler: Scheduler,
         kinds: BTreeSet<Kind>,
         wires: CoreWires,
+        extenders: Extenders,
         stop: CancellationToken,
     ) -> Self {
         Self {
             scheduler,
             wires,
+            extenders,
             stop,
             started: Instant::now(),
             awaited: kinds,
@@ -84,7 +84,7 @@ impl EventLoop {
                     break;
                 }
             } else if self.may_schedule() {
-                let attempt = self.scheduler.schedule_one(now, &mut Sequential);
+                let attempt = self.scheduler.schedule_one(now, &mut self.extenders);
                 self.hand_out(true);
                 if let Some(attempt) = attempt {
                     logs::decided(&attempt, self.scheduler.snapshot());

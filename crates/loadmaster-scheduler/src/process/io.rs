@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
+use super::extenders::Extenders;
 use loadmaster_core::scheduler::{Work, WorkId, WorkResult};
 use loadmaster_k8s::{
     act::Actor,
@@ -44,7 +45,12 @@ const TOLD_MAX: usize = 4096;
 const FINISH_LIMIT: Duration = Duration::from_secs(2);
 
 /// Starts to watch, to act and to record.
-pub(super) fn start(cluster: &Cluster, kinds: &BTreeSet<Kind>, options: &WatchOptions) -> Wires {
+pub(super) fn start(
+    cluster: &Cluster,
+    kinds: &BTreeSet<Kind>,
+    options: &WatchOptions,
+    extenders: &Extenders,
+) -> Wires {
     let (tell, told) = mpsc::channel(TOLD_MAX);
     let (work, work_taken) = mpsc::unbounded_channel();
     let (answer, results) = mpsc::unbounded_channel();
@@ -52,7 +58,7 @@ pub(super) fn start(cluster: &Cluster, kinds: &BTreeSet<Kind>, options: &WatchOp
     let actor = Actor::new(cluster.rest.clone(), recorder);
     let io = Io {
         watches: watch::start(&cluster.rest, kinds, options, &tell),
-        actor: tokio::spawn(act(actor, work_taken, answer)),
+        actor: tokio::spawn(act(actor, extenders.clone(), work_taken, answer)),
         writer: tokio::spawn(writer.run()),
     };
     Wires { for_core: CoreWires { told, results, work }, io }
@@ -61,6 +67,7 @@ pub(super) fn start(cluster: &Cluster, kinds: &BTreeSet<Kind>, options: &WatchOp
 /// Does work as it comes, side by side; ends when the core has hung up and all is done.
 async fn act(
     actor: Actor,
+    extenders: Extenders,
     mut work: mpsc::UnboundedReceiver<(WorkId, Work)>,
     answer: mpsc::UnboundedSender<(WorkId, WorkResult)>,
 ) {
@@ -69,9 +76,16 @@ async fn act(
         tokio::select! {
             next = work.recv() => {
                 let Some((id, work)) = next else { break };
-                let (actor, answer) = (actor.clone(), answer.clone());
+                let (actor, extenders, answer) =
+                    (actor.clone(), extenders.clone(), answer.clone());
                 running.spawn(async move {
-                    if let Some(result) = actor.act(work).await {
+                    let result = match work {
+                        Work::ExtenderBind { extender, pod, node } => {
+                            Some(WorkResult::Done(extenders.bind(&extender, &pod, &node).await))
+                        }
+                        other => actor.act(other).await,
+                    };
+                    if let Some(result) = result {
                         // A core that has hung up asks for nothing any more.
                         let _ = answer.send((id, result));
                     }

@@ -2,12 +2,14 @@
 //! between them.
 
 mod event_loop;
+mod extenders;
 mod io;
 mod signals;
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
 use anyhow::Context;
+use loadmaster_config::Extender;
 use loadmaster_core::scheduler::Scheduler;
 use loadmaster_k8s::{
     act::CALL_LIMIT,
@@ -20,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{INTERNAL, NEGATIVE};
 use event_loop::EventLoop;
+use extenders::Extenders;
 use signals::Signals;
 
 /// What is to run.
@@ -30,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) scheduler: Scheduler,
     /// What it must be told of.
     pub(crate) kinds: BTreeSet<Kind>,
+    /// Extenders to call.
+    pub(crate) extenders: Vec<Extender>,
 }
 
 /// Runs until a signal ends it.
@@ -49,7 +54,8 @@ pub(crate) fn run(plan: Plan) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
-    let Plan { client, scheduler, kinds } = plan;
+    let Plan { client, scheduler, kinds, extenders } = plan;
+    let extenders = Extenders::new(&extenders).await?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let cluster = tokio::select! {
         cluster = client::connect(&client, CALL_LIMIT) => cluster?,
@@ -61,8 +67,8 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
     let Cluster { server, source_name, version, .. } = &cluster;
     tracing::info!(server, from = source_name, version, "connected");
     let stop = CancellationToken::new();
-    let wires = io::start(&cluster, &kinds, &WatchOptions::default());
-    let core = EventLoop::new(scheduler, kinds, wires.for_core, stop.clone());
+    let wires = io::start(&cluster, &kinds, &WatchOptions::default(), &extenders);
+    let core = EventLoop::new(scheduler, kinds, wires.for_core, extenders, stop.clone());
     let core = core.spawn().context("cannot start a thread")?;
     match until_end(core, &mut signals, &stop).await {
         End::Stopped => {}
