@@ -25,6 +25,8 @@ mod read;
 mod report;
 mod sampling;
 mod sequences;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use loadmaster_framework::{
     Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, NodeInfo, Outcome, Plugin,
-    PreFilter, Score, Status,
+    PreFilter, Status,
 };
 use loadmaster_testing::{
     Harness,
@@ -59,69 +59,6 @@ fn all_scores_can_be_disabled_while_pre_score_stays() {
     .place(pod("p"));
     assert!(placement.node().is_some(), "{placement}");
     assert_eq!(placement.message(), None);
-}
-
-/// Gives every node this many points.
-struct Points<const N: i64>;
-
-impl<const N: i64> Plugin for Points<N> {
-    const NAME: &'static str = "Points";
-    type Args = ();
-
-    fn build((): (), _: &Gates) -> Result<Hooks, FieldError> {
-        Ok(Hooks::of(Self).score().into())
-    }
-}
-
-impl<const N: i64> Score for Points<N> {
-    fn score(&self, _: Cycle<'_>, _: &CycleState, _: &NodeInfo) -> Outcome<i64> {
-        Ok(N)
-    }
-}
-
-/// kubernetes#80784: points outside 0..=100 were taken.
-#[test]
-fn points_outside_the_range_fail_the_pod_with_the_plugins_name() {
-    let failure = |harness: Harness| harness.nodes(nodes()).place(pod("p")).message().unwrap();
-    for (message, points) in [
-        (failure(Harness::new().plugin::<Points<101>>()), "101"),
-        (failure(Harness::new().plugin::<Points<-1>>()), "-1"),
-    ] {
-        assert_eq!(
-            message,
-            format!(
-                "applying score defaultWeights on Score plugins: plugin \"Points\" returns an \
-                 invalid score {points}, it should in the range of [0, 100] after normalizing"
-            )
-        );
-    }
-}
-
-/// Falls over in Filter.
-struct Falls;
-
-impl Plugin for Falls {
-    const NAME: &'static str = "Falls";
-    type Args = ();
-
-    fn build((): (), _: &Gates) -> Result<Hooks, FieldError> {
-        Ok(Hooks::of(Self).filter().into())
-    }
-}
-
-impl Filter for Falls {
-    fn filter(&self, _: Cycle<'_>, _: &CycleState, node: &NodeInfo) -> Outcome {
-        assert!(node.pods().len() > 9, "there is nothing to hold on to");
-        Ok(())
-    }
-}
-
-#[test]
-fn a_plugin_that_panics_fails_the_pod_and_is_named_with_the_node() {
-    let message =
-        Harness::new().plugin::<Falls>().nodes(nodes()).place(pod("p")).message().unwrap();
-    let start = "running \"Falls\" filter plugin: plugin Falls panicked at Filter for node n1: ";
-    assert!(message.starts_with(start) && message.contains("nothing to hold on to"), "{message}");
 }
 
 /// Refuses the pod in PreFilter, and after it a plugin that keeps state there.
