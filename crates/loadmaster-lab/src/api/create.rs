@@ -7,8 +7,11 @@ use serde_json::{Value, json};
 use super::{Api, admission, lifecycle, views};
 use crate::resources::{Collection, Resource};
 use crate::status::Status;
-use crate::store::{Object, is_being_deleted, prepare_create, rfc3339, text};
+use crate::store::{Object, StoreError, is_being_deleted, prepare_create, rfc3339, text};
 use crate::{defaults, validation};
+
+/// How many generated names are tried before a create is refused.
+const NAME_TRIES: usize = 8;
 
 impl Api {
     /// Creates an object in `namespace` (empty for cluster-scoped kinds) and answers it as stored;
@@ -24,19 +27,26 @@ impl Api {
         object: Value,
         dry_run: bool,
     ) -> Result<Object, Status> {
-        let object = self.admit(resource, namespace, object)?;
         if dry_run {
+            let object = self.admit(resource, namespace, object)?;
             let name = text(&object, "name");
             if let Some(existing) = self.store.get(resource.collection, namespace, name) {
                 return Err(Status::already_exists(resource, name, is_being_deleted(&existing)));
             }
             return Ok(views::from_stored(resource, &Arc::new(object)));
         }
-        let stored = self
-            .store
-            .create(resource.collection, object)
-            .map_err(|error| Status::from_store(error, resource))?;
-        Ok(views::from_stored(resource, &stored))
+        let generated = text(&object, "name").is_empty();
+        // Among thousands of names of one prefix, two that are equal are not rare.
+        let mut tries = if generated { NAME_TRIES } else { 1 };
+        loop {
+            tries -= 1;
+            let admitted = self.admit(resource, namespace, object.clone())?;
+            match self.store.create(resource.collection, admitted) {
+                Ok(stored) => return Ok(views::from_stored(resource, &stored)),
+                Err(StoreError::AlreadyExists { .. }) if tries > 0 => {}
+                Err(error) => return Err(Status::from_store(error, resource)),
+            }
+        }
     }
 
     /// Everything that happens to a new object before it is stored.

@@ -78,6 +78,19 @@ fn creates_that_contradict_themselves_are_refused() {
 }
 
 #[test]
+fn generated_names_that_are_taken_are_drawn_again() {
+    let api = api();
+    // 27 to the fifth power names: two of 20,000 are equal all but certainly.
+    let mut object = map("");
+    object["metadata"]["generateName"] = json!("m-");
+    let maps = Collection::CONFIG_MAPS.resource();
+    for _ in 0..20_000 {
+        api.create(maps, "ns", object.clone(), false).unwrap();
+    }
+    assert_eq!(api.store().list(Collection::CONFIG_MAPS, None).0.len(), 20_000);
+}
+
+#[test]
 fn a_dry_run_stores_nothing() {
     let api = api();
     let version = api.store().version();
@@ -126,7 +139,7 @@ fn a_put_with_a_stale_version_is_a_conflict_and_without_one_is_not() {
 #[test]
 fn a_lease_is_created_by_put_and_needs_a_version_afterwards() {
     let api = api();
-    let lease = json!({"metadata": {"name": "l1"}, "spec": {"holderIdentity": "a"}});
+    let lease = json!({"spec": {"holderIdentity": "a"}});
     let put = |object| {
         api.replace(Collection::LEASES.resource(), Part::Whole, ("ns", "l1"), object, false)
     };

@@ -102,6 +102,8 @@ impl Api {
         check_place(resource, namespace, name, &object)?;
         let missing = self.store.get(resource.collection, namespace, name).is_none();
         if missing && part == Part::Whole && CREATED_BY_PUT.contains(&resource.collection.name()) {
+            let mut object = object;
+            object["metadata"]["name"] = json!(name);
             let object = self.create(resource, namespace, object, dry_run)?;
             return Ok(Written { object, created: true, warnings: Vec::new() });
         }
