@@ -8,6 +8,7 @@
 //! - a pod's `lifecycle.preStop.sleep` holds its end back by that many seconds, within its grace
 //!   period, as it would on a real node.
 
+mod admission;
 mod node;
 mod pod;
 mod status;

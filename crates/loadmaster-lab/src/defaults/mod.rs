@@ -12,6 +12,7 @@ mod object;
 mod pod;
 mod qos;
 mod quantity;
+mod requests;
 mod workloads;
 
 pub use admission::{AdmissionWorld, Denied, admit_pod};
@@ -19,3 +20,4 @@ pub use create::prepare_create;
 pub use object::default_object;
 pub use qos::qos_class;
 pub use quantity::{canonical_quantity, quantity_nanos};
+pub use requests::{Amounts, add, amounts, pod_requests};

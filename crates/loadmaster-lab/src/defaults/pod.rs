@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::fill::{existing, fill, fill_number, fill_text, items_in, object_in};
-use super::quantity::{canonical_quantity, quantity_nanos};
+use super::quantity::canonical_quantity;
+use super::requests::containers_requests;
 
 type Object = Map<String, Value>;
 
@@ -166,9 +167,10 @@ fn pod_level_requests(spec: &mut Object) {
     if !["requests", "limits"].iter().any(|name| resources.get(name).is_some_and(in_use)) {
         return;
     }
-    let asked: Vec<(String, String)> = ["cpu", "memory"]
+    let asked: Vec<(String, String)> = containers_requests(spec)
         .into_iter()
-        .filter_map(|name| Some((name.to_owned(), containers_request(spec, name)?)))
+        .filter(|(name, _)| name == "cpu" || name == "memory")
+        .filter_map(|(name, nanos)| Some((name, canonical_quantity(&format!("{nanos}n"), true)?)))
         .collect();
     let Some(resources) = existing(spec, "resources") else { return };
     if let Some(requests) = object_in(resources, "requests") {
@@ -177,37 +179,4 @@ fn pod_level_requests(spec: &mut Object) {
         }
     }
     requests_from_limits(resources);
-}
-
-/// The containers' effective request: the larger of the running ones' sum and any init container's
-/// need, sidecars counted in both.
-fn containers_request(spec: &Object, name: &str) -> Option<String> {
-    let pointer = format!("/resources/requests/{name}");
-    let requests = |list: &str| -> Vec<(bool, Option<i128>)> {
-        let items = spec.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let sidecar =
-            |it: &Value| it.get("restartPolicy").and_then(Value::as_str) == Some("Always");
-        items
-            .iter()
-            .map(|it| (sidecar(it), it.pointer(&pointer).and_then(quantity_nanos)))
-            .collect()
-    };
-    let (mut sidecars, mut start_up, mut asked) = (0_i128, 0_i128, false);
-    for (sidecar, request) in requests("initContainers") {
-        asked |= request.is_some();
-        let request = request.unwrap_or_default();
-        start_up = start_up.max(sidecars.saturating_add(request));
-        if sidecar {
-            sidecars = sidecars.saturating_add(request);
-        }
-    }
-    let mut running = sidecars;
-    for (_, request) in requests("containers") {
-        asked |= request.is_some();
-        running = running.saturating_add(request.unwrap_or_default());
-    }
-    if !asked {
-        return None;
-    }
-    canonical_quantity(&format!("{}n", running.max(start_up)), true)
 }

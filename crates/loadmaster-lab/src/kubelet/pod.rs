@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::admission::{Ledger, Rejection};
 use super::{end_of, finish, live_node};
 use crate::api::Api;
 use crate::controllers::volumes::{claims_of, is_bound};
-use crate::controllers::{Controller, Key};
+use crate::controllers::{Controller, Key, Recorder, Severity};
 use crate::resources::Collection;
 use crate::status::Status;
 use crate::store::{Object, is_being_deleted, text};
@@ -19,7 +20,10 @@ use crate::values::{condition, condition_is_true, list};
 pub struct HollowPods {
     /// How many addresses of each pod network were given out, so that none is reused at once.
     given: BTreeMap<String, u64>,
+    ledger: Ledger,
 }
+
+const RECORDER: Recorder = Recorder("kubelet");
 
 /// The addresses of a network of 256 without its own, its gateway's and its broadcast address.
 const ADDRESSES: u64 = 253;
@@ -69,7 +73,12 @@ impl Controller for HollowPods {
             return Ok(None);
         }
         match pod["status"]["phase"].as_str() {
-            Some("Pending") if has_volumes(api, &pod) => self.start(api, &pod, &node, now),
+            Some("Pending") if has_volumes(api, &pod) => {
+                match self.ledger.admit(api, &pod, &node) {
+                    Ok(()) => self.start(api, &pod, &node, now),
+                    Err(rejection) => reject(api, &pod, &rejection, now),
+                }
+            }
             Some("Pending") => wait_for_volumes(api, &pod),
             Some("Running") => refresh(api, &pod, now),
             _ => {}
@@ -120,6 +129,21 @@ impl HollowPods {
             }
         }
         address
+    }
+}
+
+/// Fails a pod for which there is no room.
+fn reject(api: &Api, pod: &Object, rejection: &Rejection, now: Timestamp) {
+    let (namespace, name) = (text(pod, "namespace"), text(pod, "name"));
+    let Rejection { reason, message } = rejection;
+    RECORDER.record(api, pod, Severity::Warning, reason, message, now);
+    let edited = api.store().edit(Collection::PODS, namespace, name, |pod| {
+        pod["status"]["phase"] = json!("Failed");
+        pod["status"]["reason"] = json!(reason);
+        pod["status"]["message"] = json!(format!("Pod was rejected: {message}"));
+    });
+    if let Err(error) = edited {
+        tracing::debug!(%error, "a pod went before it was rejected");
     }
 }
 

@@ -150,3 +150,41 @@ fn a_pod_starts_when_its_claims_are_bound() {
     world.settle();
     assert_eq!(world.get(PODS, "p").unwrap()["status"]["phase"], "Running");
 }
+
+#[test]
+fn a_pod_without_room_is_rejected_and_one_after_the_next_deletion_is_not() {
+    let mut world = World::new(1);
+    let asking = |cpu: &str| {
+        let cpu = cpu.to_owned();
+        move |it: &mut Value| {
+            it["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": cpu}});
+        }
+    };
+    world.pod_on("first", "n1", asking("3"));
+    world.settle();
+    world.pod_on("second", "n1", asking("1500m"));
+    world.settle();
+    let status = world.get(PODS, "second").unwrap()["status"].clone();
+    assert_eq!((&status["phase"], &status["reason"]), (&json!("Failed"), &json!("OutOfcpu")));
+    let message =
+        "Node didn't have enough resource: cpu, requested: 1500, used: 3000, capacity: 4000";
+    assert_eq!(status["message"], format!("Pod was rejected: {message}"));
+    assert_eq!(world.told("OutOfcpu"), [message]);
+    world.delete(PODS, "first", &DeleteOptions::default());
+    world.settle();
+    world.pod_on("third", "n1", asking("4"));
+    world.settle();
+    assert_eq!(world.get(PODS, "third").unwrap()["status"]["phase"], "Running");
+}
+
+#[test]
+fn a_node_takes_as_many_pods_as_it_says() {
+    let mut world = World::new(1);
+    world.edit(Collection::NODES, "n1", |it| it["status"]["allocatable"]["pods"] = json!("2"));
+    for name in ["a", "b", "c"] {
+        world.pod_on(name, "n1", |_| {});
+        world.settle();
+    }
+    let reason = |name: &str| world.get(PODS, name).unwrap()["status"]["reason"].clone();
+    assert_eq!((reason("b"), reason("c")), (json!(null), json!("OutOfpods")));
+}
