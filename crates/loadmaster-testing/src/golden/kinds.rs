@@ -4,7 +4,8 @@ use loadmaster_framework::{
     Object,
     api::{
         CsiDriver, CsiNode, CsiStorageCapacity, Namespace, Node, PersistentVolume,
-        PersistentVolumeClaim, Pod, StorageClass, VolumeAttachment,
+        PersistentVolumeClaim, Pod, PodDisruptionBudget, ReplicaSet, ReplicationController,
+        Service, StatefulSet, StorageClass, VolumeAttachment,
     },
 };
 use serde::de::{DeserializeOwned, Error};
@@ -27,6 +28,11 @@ pub(super) fn object(kind: &str, value: Value) -> serde_json::Result<Option<Obje
         "Pod" => read::<Pod>(value),
         "Node" => read::<Node>(value),
         "Namespace" => read::<Namespace>(value),
+        "Service" => read::<Service>(value),
+        "ReplicationController" => read::<ReplicationController>(value),
+        "ReplicaSet" => read::<ReplicaSet>(value),
+        "StatefulSet" => read::<StatefulSet>(value),
+        "PodDisruptionBudget" => read::<PodDisruptionBudget>(value),
         "PersistentVolume" => read::<PersistentVolume>(value),
         "PersistentVolumeClaim" => read::<PersistentVolumeClaim>(value),
         "StorageClass" => read::<StorageClass>(value),

@@ -34,9 +34,11 @@ struct Step {
     name: String,
     #[serde(default)]
     seconds: u64,
+    #[serde(default)]
     queued: Queued,
     #[serde(default)]
     attempts: Vec<Attempt>,
+    #[serde(default)]
     after: After,
 }
 
@@ -51,7 +53,7 @@ enum Op {
 
 /// Names of the pods in each part of the queue, after the change.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct Queued {
     active: Vec<String>,
     backoff: Vec<String>,
