@@ -29,10 +29,7 @@ impl Down {
         let files = Files::in_dir(&self.state.state_dir);
         let dir = files.dir().display().to_string();
         if !files.is_in_use() {
-            // One that was killed leaves its files behind.
-            if files.facts().is_some() {
-                files.sweep();
-            }
+            sweep_leftovers(&files);
             say(format_args!("No lab is running in {dir}."))?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -48,8 +45,17 @@ impl Down {
             let pid = pid.map_or(0, |pid| pid.as_raw_nonzero().get());
             return Err(UserError::DoesNotEnd { dir: files.dir().to_owned(), pid }.into());
         }
+        // It may have been dying of something else already when it was found in use.
+        sweep_leftovers(&files);
         say(format_args!("The lab in {dir} is gone."))?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A lab that was killed leaves its files behind.
+fn sweep_leftovers(files: &Files) {
+    if files.facts().is_some() {
+        files.sweep();
     }
 }
 
