@@ -12,7 +12,8 @@ use loadmaster_core::{
     queue::{QueueHost, QueueOptions, QueueingHintMaps, SchedulingQueue},
 };
 use loadmaster_framework::{
-    Enqueue, Gates, Hint, Listers, Outcome, PluginError, PodInfo, QueuedPodInfo, QueueingHint,
+    Enqueue, Gates, Hint, Listers, Object, Outcome, PluginError, PodInfo, QueuedPodInfo,
+    QueueingHint,
 };
 use serde::de::Error;
 
@@ -53,15 +54,20 @@ fn profile(case: &Case) -> serde_json::Result<Profile> {
 
 fn cluster(case: &Case) -> Cluster {
     let mut cluster = Cluster::default();
-    macro_rules! add {
+    each_object(case, |object| cluster.add(object));
+    cluster
+}
+
+/// Everything that the cluster of the case holds.
+fn each_object(case: &Case, mut take: impl FnMut(Object)) {
+    macro_rules! take {
         ($($field:ident)*) => {
-            $(case.$field.iter().for_each(|it| cluster.add(it.clone()));)*
+            $(case.$field.iter().for_each(|it| take(it.clone().into()));)*
         };
     }
-    add!(namespaces nodes pods nominatedpods services replicasets replicationcontrollers
+    take!(namespaces nodes pods nominatedpods services replicasets replicationcontrollers
         statefulsets pvs pvcs storageclasses csinodes csidrivers csistoragecapacities
         volumeattachments pdbs);
-    cluster
 }
 
 /// The order in which a queue gives pods out, and the pods that are held back.

@@ -1,7 +1,11 @@
 //! Laws that must hold in every recorded cluster.
 
-use loadmaster_core::profile::NoNominations;
+use loadmaster_core::{
+    profile::NoNominations,
+    scheduler::{AttemptOutcome, SchedulerOptions},
+};
 use loadmaster_framework::{Cycle, CycleState, HostPort, NodeInfo, Snapshot};
+use loadmaster_sim::Sim;
 
 use super::*;
 use crate::golden::{default_dir, read};
@@ -94,4 +98,58 @@ fn a_pod_taken_away_in_a_what_if_is_as_if_it_had_never_been_there() {
         checked += text.lines().step_by(4).map(check_what_ifs).sum::<usize>();
     }
     assert!(checked > 1000, "{checked}");
+}
+
+/// Runs the case through a whole scheduler. Returns whether it is one that can be: the pod is the
+/// only one that waits, and is not held back.
+fn check_whole_scheduler(line: &str) -> bool {
+    let case: Case = serde_json::from_str(line).unwrap();
+    let Some(pod) = case.pod.clone().filter(|it| it.node_name().is_none()) else { return false };
+    let profile_of = || profile(&case).unwrap();
+    let trial = trial::run(&profile_of(), &cluster(&case), &PodInfo::new(Arc::new(pod.clone())));
+    if trial.pre_enqueue.is_err() || !case.nominatedpods.is_empty() {
+        return false;
+    }
+    let options = SchedulerOptions {
+        profiles: vec![profile_of()],
+        percentage_of_nodes_to_score: 100,
+        ..SchedulerOptions::default()
+    };
+    let mut sim = Sim::new(options, 0).unwrap();
+    each_object(&case, |object| sim.write(object));
+    sim.settle();
+    sim.write(pod);
+    sim.settle();
+    let outcome = sim.schedule_one().expect("the pod is tried").outcome;
+    let decision = record::decision(&trial);
+    match outcome {
+        AttemptOutcome::Assumed { node, .. } => match &trial.nominated_tried {
+            Some(tried) if tried.feasible => assert_eq!(node, tried.node, "{}", case.id),
+            _ => assert!(decision.best.contains(&node.to_string()), "{} {node}", case.id),
+        },
+        AttemptOutcome::Unschedulable { message, nominated_node, victims, .. } => {
+            let expected = decision.fit_error.or(decision.error);
+            assert_eq!(Some(message), expected, "{}", case.id);
+            let post_filter = decision.post_filter.unwrap_or_default();
+            let nominated = nominated_node.unwrap_or_default();
+            if !post_filter.nominated_node.is_empty() {
+                assert_eq!(*nominated, *post_filter.nominated_node, "{}", case.id);
+            }
+            let victims: Vec<_> = victims.iter().map(|it| it.key().to_string()).collect();
+            let expected: Vec<_> = post_filter.victims.into_iter().map(String::from).collect();
+            assert_eq!(victims, expected, "{}", case.id);
+        }
+        other => panic!("{}: {other:?}", case.id),
+    }
+    true
+}
+
+#[test]
+fn a_whole_scheduler_comes_to_the_decision_of_a_trial() {
+    let mut checked = 0;
+    for file in read::files(&default_dir(), None).unwrap().iter().take(12) {
+        let text = read::text(file).unwrap();
+        checked += text.lines().step_by(5).filter(|line| check_whole_scheduler(line)).count();
+    }
+    assert!(checked > 300, "{checked}");
 }
