@@ -61,7 +61,7 @@ impl Process {
     pub(crate) fn last_words(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
-        lines[lines.len().saturating_sub(15)..].join("\n")
+        lines[lines.len().saturating_sub(8)..].join("\n")
     }
 
     /// What people call it.

@@ -33,8 +33,7 @@ pub(super) struct Site {
     scheduler: Option<Process>,
     lab: Option<Process>,
     state_dir: PathBuf,
-    files: PathBuf,
-    scratch: Option<TempDir>,
+    scratch: TempDir,
     keep: bool,
 }
 
@@ -57,20 +56,17 @@ struct LabFacts {
 impl Site {
     /// A place for files, in the repository's target folder if they are to stay.
     pub(super) fn prepare(options: &Options, programs: Programs) -> anyhow::Result<Self> {
-        let scratch = if options.keep {
-            None
-        } else {
-            let made = tempfile::Builder::new().prefix("loadmaster-stage1-").tempdir();
-            Some(made.context("cannot make a folder for temporary files")?)
-        };
         let target = programs.root.join("target");
-        let files = scratch.as_ref().map(|it| it.path().to_owned());
-        let files = files.unwrap_or_else(|| target.join("stage1"));
-        fs::create_dir_all(&files)
-            .with_context(|| format!("cannot make the folder {}", files.display()))?;
-        let state_dir = if options.keep { target.join("lab") } else { files.join("lab") };
-        let (scheduler, lab, keep) = (None, None, options.keep);
-        Ok(Self { programs, scheduler, lab, state_dir, files, scratch, keep })
+        let mut scratch = tempfile::Builder::new();
+        let scratch = scratch.prefix("loadmaster-stage1-");
+        let made = if options.keep {
+            fs::create_dir_all(&target).and_then(|()| scratch.tempdir_in(&target))
+        } else {
+            scratch.tempdir()
+        };
+        let scratch = made.context("cannot make a folder for temporary files")?;
+        let state_dir = if options.keep { target.join("lab") } else { scratch.path().join("lab") };
+        Ok(Self { programs, scheduler: None, lab: None, state_dir, scratch, keep: options.keep })
     }
 
     /// Starts a lab cluster.
@@ -80,7 +76,7 @@ impl Site {
         command.arg("--scheduler").arg(&self.programs.scheduler);
         command.arg("--state-dir").arg(&self.state_dir);
         command.stdout(Stdio::piped());
-        let log = self.files.join("lab.log");
+        let log = self.scratch.path().join("lab.log");
         let lab = self.lab.insert(Process::start("lab cluster", command, &log)?);
         let output = lab.output().context("the lab cluster has no output")?;
         let line = tokio::task::spawn_blocking(move || {
@@ -122,7 +118,7 @@ impl Site {
             );
             return Err(UserError(text).into());
         }
-        let kubeconfig = self.files.join("kubeconfig");
+        let kubeconfig = self.scratch.path().join("kubeconfig");
         let text = serde_json::to_string(&config).context("cannot write a kubeconfig")?;
         let mut open = OpenOptions::new();
         let file = open.write(true).create_new(true).mode(0o600).open(&kubeconfig);
@@ -140,7 +136,7 @@ impl Site {
         let mut command = self.child(&self.programs.scheduler);
         command.arg("--config").arg(&profile.file).arg("--kubeconfig").arg(&access.kubeconfig);
         command.args(["-v", "4"]).stdout(Stdio::null());
-        let log = self.files.join("scheduler.log");
+        let log = self.scratch.path().join("scheduler.log");
         self.scheduler = Some(Process::start("second scheduler", command, &log)?);
         Ok(())
     }
@@ -172,7 +168,8 @@ impl Site {
         if let Some(lab) = &mut self.lab {
             lab.keep();
         }
-        let (kubeconfig, files) = (access.kubeconfig.display(), self.files.display());
+        let (kubeconfig, files) = (access.kubeconfig.display(), self.scratch.keep());
+        let files = files.display();
         let (lab, state_dir) = (self.programs.lab.display(), self.state_dir.display());
         format!(
             "The lab cluster and both schedulers are left up. To use them:\n  export \
@@ -186,12 +183,7 @@ impl Site {
         for mut process in self.scheduler.take().into_iter().chain(self.lab.take()) {
             process.end(Signal::TERM)?;
         }
-        if let Some(scratch) = self.scratch.take() {
-            scratch.close().context("cannot remove the temporary files")?;
-        } else {
-            fs::remove_dir_all(&self.files).context("cannot remove the log files")?;
-        }
-        Ok(())
+        self.scratch.close().context("cannot remove the temporary files")
     }
 
     /// A child process; one that is not to stay is tied to this one.
