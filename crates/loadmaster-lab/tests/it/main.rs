@@ -10,6 +10,8 @@ mod hostile;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]
+mod scheduler;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod watches;
