@@ -49,8 +49,8 @@ fn register_in_tree(registry: &mut Registry) -> Result<(), BuildError> {
         node_resources_fit::NodeResourcesFit, node_unschedulable::NodeUnschedulable,
         node_volume_limits::NodeVolumeLimits, pod_topology_spread::PodTopologySpread,
         priority_sort::PrioritySort, scheduling_gates::SchedulingGates,
-        taint_toleration::TaintToleration, volume_restrictions::VolumeRestrictions,
-        volume_zone::VolumeZone,
+        taint_toleration::TaintToleration, volume_binding::VolumeBinding,
+        volume_restrictions::VolumeRestrictions, volume_zone::VolumeZone,
     };
     fn add<P: Plugin>(registry: &mut Registry) -> Result<(), BuildError> {
         registry.register::<P>()
@@ -66,6 +66,7 @@ fn register_in_tree(registry: &mut Registry) -> Result<(), BuildError> {
         add::<NodeResourcesFit>,
         add::<VolumeRestrictions>,
         add::<NodeVolumeLimits>,
+        add::<VolumeBinding>,
         add::<VolumeZone>,
         add::<PodTopologySpread>,
         add::<InterPodAffinity>,

@@ -1,12 +1,11 @@
 //! What the storage plugins share: a pod's claims, classes, and disks of clouds under their
 //! drivers.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "zones are for VolumeBinding, which comes next"))]
 pub(crate) mod migration;
 
 use loadmaster_framework::{
     Listers,
-    api::{ObjectKey, PersistentVolumeClaim, Pod, Text, Volume},
+    api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, Text, Volume},
 };
 
 /// A claim that a volume of a pod stands for.
@@ -71,6 +70,11 @@ pub(crate) fn uses_claim(pod: &Pod, namespace: &str, name: &str) -> bool {
 pub(crate) fn claim_class(claim: &PersistentVolumeClaim) -> &str {
     let annotated = claim.metadata.annotations.get(BETA_CLASS);
     annotated.or(claim.spec.storage_class_name.as_ref()).map_or("", |it| it)
+}
+
+/// The class of a volume; empty where it has none.
+pub(crate) fn volume_class(volume: &PersistentVolume) -> &str {
+    volume.metadata.annotations.get(BETA_CLASS).unwrap_or(&volume.spec.storage_class_name)
 }
 
 /// The claim of this name in the namespace of `pod`.
