@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -71,6 +72,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Guard(guard) => guard.run(),
     };
     outcome.unwrap_or_else(|error| {
+        let cause = error.downcast_ref::<io::Error>();
+        if cause.is_some_and(|it| it.kind() == io::ErrorKind::BrokenPipe) {
+            // Whoever read the answer has heard enough.
+            return ExitCode::SUCCESS;
+        }
         output::complain(format_args!("{error:#}"));
         let expected = error.downcast_ref::<UserError>().is_some();
         ExitCode::from(if expected { 2 } else { 70 })

@@ -216,3 +216,15 @@ fn one_lab_runs_per_directory() {
     }
     assert!(folder.lab(&["status"]).status.success());
 }
+
+#[test]
+fn a_reader_that_has_heard_enough_is_no_error() {
+    let folder = Folder::new();
+    let mut command = folder.command(&["up", "--no-scheduler", "--detach"]);
+    let mut lab = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(lab.stdout.take());
+    let output = lab.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(stderr(&output), "");
+    assert!(folder.lab(&["status"]).status.success());
+}
