@@ -69,7 +69,8 @@ pub enum ConnectError {
     },
     /// The service account's files cannot be used.
     #[error(
-        "this is a pod, but its service account cannot be used: {message}. Set \
+        "this is a pod, but its service account, which should stand in \
+         /var/run/secrets/kubernetes.io/serviceaccount, cannot be used: {message}. Set \
          automountServiceAccountToken to true, or name a kubeconfig with --kubeconfig FILE"
     )]
     ServiceAccount {

@@ -44,8 +44,8 @@ pub struct Writer {
     overflow: Arc<AtomicBool>,
 }
 
-/// Upstream's number (`maxQueuedEvents`).
-const QUEUE_MAX: usize = 1000;
+/// Ten times upstream's number (`maxQueuedEvents`): a deployment of a few thousand pods loses none.
+const QUEUE_MAX: usize = 10_000;
 /// How many events are written at once.
 const WRITES_MAX: usize = 16;
 /// Upstream's number (`maxTriesPerEvent`).
@@ -84,7 +84,9 @@ impl Writer {
             tokio::select! {
                 record = self.queue.recv() => {
                     let Some(record) = record else { break };
-                    self.overflow.store(false, Ordering::Relaxed);
+                    if self.queue.is_empty() {
+                        self.overflow.store(false, Ordering::Relaxed);
+                    }
                     let write = series.note(record, &self.instance, Timestamp::now());
                     if let Some(write) = write {
                         while writes.len() >= WRITES_MAX {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use loadmaster_framework::api::ObjectKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -60,10 +61,9 @@ impl Mark {
         serde_json::from_str(object.get()).unwrap_or_default()
     }
 
-    /// `namespace/name`, for messages.
-    pub(super) fn name(&self) -> String {
-        let MarkMeta { name, namespace, .. } = &self.metadata;
-        if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") }
+    /// Which object it is.
+    pub(super) fn key(&self) -> ObjectKey {
+        ObjectKey::new(&*self.metadata.namespace, &*self.metadata.name)
     }
 
     pub(super) fn version(self) -> String {

@@ -54,11 +54,19 @@ impl Mirror {
 
     /// An object is gone; tells so if it had been told of.
     pub(super) fn delete(&mut self, object: Object) -> Option<ClusterChange> {
-        let key = object.key();
+        self.forget(&object.key()).map(|_| ClusterChange::Deleted(object))
+    }
+
+    /// An object is gone whose last state cannot be read; tells so if it had been told of.
+    pub(super) fn delete_by_key(&mut self, key: &ObjectKey) -> Option<ClusterChange> {
+        self.forget(key).map(ClusterChange::Deleted)
+    }
+
+    fn forget(&mut self, key: &ObjectKey) -> Option<Object> {
         if let Some(unseen) = &mut self.unseen {
-            unseen.remove(&key);
+            unseen.remove(key);
         }
-        self.known.remove(&key).map(|_| ClusterChange::Deleted(object))
+        self.known.remove(key)
     }
 }
 

@@ -240,7 +240,13 @@ impl Watch {
                         }
                         version
                     }
-                    Err(error) => self.unreadable(line.object, &error),
+                    Err(error) => {
+                        let mark = self.unreadable(line.object, &error);
+                        if let Some(change) = self.mirror.delete_by_key(&mark.key()) {
+                            self.say(Told::Change(change)).await?;
+                        }
+                        mark.version()
+                    }
                 };
                 self.advance(version, listing);
             }
@@ -282,16 +288,16 @@ impl Watch {
                 }
                 Ok(version)
             }
-            Err(error) => Ok(self.unreadable(object, &error)),
+            Err(error) => Ok(self.unreadable(object, &error).version()),
         }
     }
 
     /// An object cannot be read: whoever runs the cluster is told, and all else goes on.
-    fn unreadable(&self, object: &RawValue, error: &serde_json::Error) -> String {
+    fn unreadable(&self, object: &RawValue, error: &serde_json::Error) -> Mark {
         let mark = Mark::read(object);
-        let (kind, name) = (self.kind.plural(), mark.name());
-        tracing::warn!(kind, name, %error, "an object cannot be read and is left out");
-        mark.version()
+        let (kind, key) = (self.kind.plural(), mark.key());
+        tracing::warn!(kind, %key, %error, "an object cannot be read and is left out");
+        mark
     }
 
     async fn open(&self, listing: bool) -> Result<impl AsyncBufRead + Unpin + use<>, CallError> {

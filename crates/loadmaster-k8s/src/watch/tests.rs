@@ -148,6 +148,15 @@ async fn an_object_that_cannot_be_read_is_left_out_and_the_others_are_told() {
 }
 
 #[tokio::test]
+async fn the_end_of_an_object_is_told_though_its_last_state_cannot_be_read() {
+    let broken = json!({"metadata": {"name": "a", "labels": 7, "resourceVersion": "6"}});
+    let lines = vec![event("ADDED", node("a", 3)), list_ends(5), event("DELETED", broken)];
+    let server = TestServer::start(vec![Reply::Lines(lines, Then::Hold)]).await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(3).await, ["+a@3", "synced", "-a"]);
+}
+
+#[tokio::test]
 async fn a_list_that_breaks_off_is_not_taken_for_complete() {
     let server = TestServer::start(vec![
         Reply::Lines(vec![event("ADDED", node("a", 1))], Then::End),

@@ -74,6 +74,12 @@ fn announce(args: &Run, loaded: &Loaded, options: &SchedulerOptions) {
             score = weights.join(","),
             "profile"
         );
+        for feed in profile.feeds() {
+            tracing::warn!(
+                feed = %feed.name,
+                "feeds are not fetched yet: plugins that read this one find no facts in it"
+            );
+        }
     }
 }
 

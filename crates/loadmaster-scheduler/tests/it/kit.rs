@@ -1,7 +1,9 @@
 //! A lab cluster, a line to it that can be cut, and the binary as a child process.
 
 use std::{
+    io::Write,
     process::{ExitStatus, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
@@ -13,6 +15,7 @@ use loadmaster_lab::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines, copy_bidirectional},
     net::{TcpListener, TcpStream},
@@ -83,25 +86,34 @@ impl Lab {
         self.server.api().create(Collection::PODS.resource(), "default", pod, false).unwrap();
     }
 
-    /// Waits until `found` finds something among the objects of a collection.
-    pub(crate) async fn wait<T>(
+    /// Waits until `found` finds something in the objects of a collection.
+    pub(crate) async fn wait_all<T>(
         &self,
         collection: Collection,
         what: &str,
-        found: impl Fn(&Value) -> Option<T>,
+        found: impl Fn(&[Arc<Value>]) -> Option<T>,
     ) -> T {
         let mut changes = self.server.store().any_change();
         let search = async {
             loop {
                 changes.mark_unchanged();
-                let (objects, _) = self.server.store().list(collection, None);
-                if let Some(it) = objects.iter().find_map(|it| found(it)) {
+                if let Some(it) = found(&self.server.store().list(collection, None).0) {
                     return it;
                 }
                 changes.changed().await.unwrap();
             }
         };
         soon(what, search).await
+    }
+
+    /// Waits until `found` finds something in one object of a collection.
+    pub(crate) async fn wait<T>(
+        &self,
+        collection: Collection,
+        what: &str,
+        found: impl Fn(&Value) -> Option<T>,
+    ) -> T {
+        self.wait_all(collection, what, |all| all.iter().find_map(|it| found(it))).await
     }
 
     /// Waits until the pod is bound; to which node.
@@ -216,4 +228,12 @@ pub(crate) async fn run(args: &[&str]) -> (i32, String, String) {
     let output = soon("end of the process", command(args).output()).await.unwrap();
     let text = |it: Vec<u8>| String::from_utf8(it).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// A `KubeSchedulerConfiguration` with these fields, in a file.
+pub(crate) fn config_file(fields: &str) -> NamedTempFile {
+    let mut file = NamedTempFile::new().unwrap();
+    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    file.write_all(format!("{head}{fields}").as_bytes()).unwrap();
+    file
 }

@@ -1,6 +1,8 @@
 //! The `scheduler` binary against a lab cluster, and with nothing to work with.
 
 #[cfg(test)]
+mod extenders;
+#[cfg(test)]
 mod kit;
 #[cfg(test)]
 mod outages;

@@ -1,7 +1,10 @@
 //! A cluster that goes away and comes back.
 
+use std::sync::Arc;
+
+use loadmaster_lab::resources::Collection;
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kit::{Lab, Scheduler};
 
@@ -36,4 +39,39 @@ async fn it_stops_on_request_while_the_server_is_away() {
     scheduler.says("the API server cannot be reached").await;
     let (status, log) = scheduler.stop(Signal::TERM).await;
     assert_eq!(status.code(), Some(0), "{log:#?}");
+}
+
+#[tokio::test]
+async fn through_many_outages_every_pod_is_bound_and_no_node_is_overfull() {
+    const PODS: usize = 24;
+    let lab = Lab::start(8).await;
+    // Room for eight pods of half a processor each.
+    let nodes = ["n1", "n2", "n3", "n4"];
+    for node in nodes {
+        lab.add_node(node);
+    }
+    let _scheduler = Scheduler::of(&lab, &[]).await;
+    let request = json!({"containers": [{
+        "name": "main", "image": "pause", "resources": {"requests": {"cpu": "500m"}}}]});
+    for pod in 0..PODS {
+        lab.add_pod(&format!("p{pod}"), "default-scheduler", request.clone());
+    }
+    // Wherever a binding stands when the line is cut, its answer is lost.
+    for bound in (2..PODS).step_by(4) {
+        let enough = |it: &[Arc<Value>]| (nodes_of(it).len() >= bound).then_some(());
+        lab.wait_all(Collection::PODS, "bound pods", enough).await;
+        lab.cut();
+        lab.mend();
+    }
+    let all = |it: &[Arc<Value>]| Some(nodes_of(it)).filter(|it| it.len() == PODS);
+    let bound = lab.wait_all(Collection::PODS, "end of the outages", all).await;
+    for node in nodes {
+        assert!(bound.iter().filter(|it| *it == node).count() <= 8, "{bound:?}");
+    }
+}
+
+/// Where the pods are that are bound.
+fn nodes_of(pods: &[Arc<Value>]) -> Vec<String> {
+    let node = |it: &Arc<Value>| it["spec"]["nodeName"].as_str().map(str::to_owned);
+    pods.iter().filter_map(node).filter(|it| !it.is_empty()).collect()
 }
