@@ -22,7 +22,7 @@ pub mod views;
 pub use delete::{DeleteOptions, Deleted, Propagation};
 pub use update::{FieldValidation, Part, PatchRequest, Written};
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::resources::Resource;
 use crate::status::Status;
@@ -33,12 +33,14 @@ use crate::store::{Object, Store};
 pub struct Api {
     store: Arc<Store>,
     applied: Arc<apply::Ownership>,
+    /// One create at a time where a quota is counted, so that two cannot share what is left.
+    quota_turn: Arc<Mutex<()>>,
 }
 
 impl Api {
     /// The operations on `store`.
     pub fn new(store: Arc<Store>) -> Self {
-        Self { store, applied: Arc::default() }
+        Self { store, applied: Arc::default(), quota_turn: Arc::default() }
     }
 
     /// The state that everything works on.

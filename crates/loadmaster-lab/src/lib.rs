@@ -17,6 +17,7 @@ pub mod defaults;
 pub mod kubelet;
 pub mod patch;
 pub mod protobuf;
+mod quota;
 pub mod resources;
 pub mod schema;
 pub mod selectors;

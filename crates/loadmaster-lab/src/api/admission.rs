@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use crate::defaults::{AdmissionWorld, admit_pod};
+use crate::quota;
 use crate::resources::{Collection, Resource};
 use crate::status::Status;
-use crate::store::{Store, text};
+use crate::store::{Object, Store, text};
 
 /// The store as the pod plugins look things up in it.
 struct World<'a>(&'a Store);
@@ -43,6 +44,19 @@ pub(super) fn admit_create(
         }
         _ => Ok(()),
     }
+}
+
+/// `ResourceQuota`: the quotas of the namespace have room for the object.
+///
+/// `quotas` are those of the object's namespace.
+pub(super) fn check_quotas(
+    store: &Store,
+    quotas: &[Object],
+    resource: &Resource,
+    object: &Value,
+) -> Result<(), Status> {
+    quota::check(store, quotas, resource, object)
+        .map_err(|why| Status::forbidden(resource, text(object, "name"), &why))
 }
 
 /// Changes or refuses a changed object.

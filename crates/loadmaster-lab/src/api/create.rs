@@ -1,6 +1,6 @@
 //! Creating objects.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -27,8 +27,12 @@ impl Api {
         object: Value,
         dry_run: bool,
     ) -> Result<Object, Status> {
+        let (quotas, _) = self.store.list(Collection::RESOURCE_QUOTAS, Some(namespace));
+        // Nothing waits while it has its turn.
+        let _turn = (!quotas.is_empty())
+            .then(|| self.quota_turn.lock().unwrap_or_else(PoisonError::into_inner));
         if dry_run {
-            let object = self.admit(resource, namespace, object)?;
+            let object = self.admit(resource, namespace, &quotas, object)?;
             let name = text(&object, "name");
             if let Some(existing) = self.store.get(resource.collection, namespace, name) {
                 return Err(Status::already_exists(resource, name, is_being_deleted(&existing)));
@@ -40,7 +44,7 @@ impl Api {
         let mut tries = if generated { NAME_TRIES } else { 1 };
         loop {
             tries -= 1;
-            let admitted = self.admit(resource, namespace, object.clone())?;
+            let admitted = self.admit(resource, namespace, &quotas, object.clone())?;
             match self.store.create(resource.collection, admitted) {
                 Ok(stored) => return Ok(views::from_stored(resource, &stored)),
                 Err(StoreError::AlreadyExists { .. }) if tries > 0 => {}
@@ -50,7 +54,13 @@ impl Api {
     }
 
     /// Everything that happens to a new object before it is stored.
-    fn admit(&self, resource: &Resource, namespace: &str, object: Value) -> Result<Value, Status> {
+    fn admit(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        quotas: &[Object],
+        object: Value,
+    ) -> Result<Value, Status> {
         let stored = resource.collection.resource();
         let mut object = views::to_stored(resource, object);
         if !object.is_object() {
@@ -83,6 +93,7 @@ impl Api {
         if !errors.is_empty() {
             return Err(Status::invalid(stored, &name, &errors));
         }
+        admission::check_quotas(&self.store, quotas, stored, &object)?;
         Ok(object)
     }
 }

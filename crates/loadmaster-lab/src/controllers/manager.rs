@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::runner::{Runner, Work};
 use super::{
     Claims, Controller, Deployments, Disruption, EphemeralVolumes, EventExpiry, GarbageCollector,
-    Namespaces, NodeTaints, PersistentVolumes, PodGc, ReplicaSets, TaintEviction,
+    Namespaces, NodeTaints, PersistentVolumes, PodGc, Quotas, ReplicaSets, TaintEviction,
 };
 use crate::api::Api;
 
@@ -34,7 +34,7 @@ impl Manager {
     }
 
     /// Deployments, replica sets, garbage, namespaces, taints, evictions, pods of lost nodes,
-    /// disruption budgets, old events, claims and volumes.
+    /// disruption budgets, quotas, old events, claims and volumes.
     pub fn with_defaults(api: Api) -> Self {
         Self::new(api)
             .with(Namespaces)
@@ -44,6 +44,7 @@ impl Manager {
             .with(TaintEviction::default())
             .with(PodGc::default())
             .with(Disruption)
+            .with(Quotas)
             .with(EventExpiry)
             .with(EphemeralVolumes)
             .with(Claims)

@@ -27,7 +27,6 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("http error: forbidden (rbac)", "every caller is administrator"),
     ("http error: forbidden create", "every caller is administrator"),
     ("http idle", "tidying of the recording itself"),
-    ("http quota: exceeded", "quotas are stored and not enforced"),
     ("http pod log: no kubelet", "the lab says why there is no log"),
     ("http node: podCIDR change refused", "no controller gave the node a podCIDR"),
     ("http pod ephemeralcontainers subresource", "not served"),
