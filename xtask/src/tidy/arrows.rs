@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "loadmaster-plugins",
         ],
     ),
-    ("loadmaster-k8s", &["loadmaster-framework", "loadmaster-core"]),
+    ("loadmaster-k8s", &["loadmaster-framework", "loadmaster-config", "loadmaster-core"]),
     (
         "loadmaster-scheduler",
         &[

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use super::Text;
 
 const CODE_MAP: &str = "docs/ARCHITECTURE.md";
+const FRAMEWORK: &str = "crates/loadmaster-framework/src/lib.rs";
 
 pub(super) fn faults(
     root: &Path,
@@ -21,9 +22,12 @@ pub(super) fn faults(
             dead.map(|it| format!("{}: the link to {it} leads nowhere", page.path))
         })
         .collect();
-    let map = pages().find(|it| it.path == CODE_MAP);
-    let map = map.with_context(|| format!("there is no {CODE_MAP}"))?;
-    faults.extend(code_map(&map.text, packages));
+    let text = |path: &str| {
+        let found = files.iter().find(|it| it.path == path).map(|it| it.text.as_str());
+        found.with_context(|| format!("there is no {path}"))
+    };
+    faults.extend(code_map(text(CODE_MAP)?, packages));
+    faults.extend(example(text("README.md")?, text(FRAMEWORK)?));
     for (index, folder) in [("docs/README.md", "docs/"), ("labs/README.md", "labs/")] {
         let listed: BTreeSet<&str> = pages()
             .filter(|it| it.path == index)
@@ -34,6 +38,21 @@ pub(super) fn faults(
         faults.extend(missing.map(|it| format!("{index}: does not list {it}")));
     }
     Ok(faults)
+}
+
+/// The README's plugin is the framework's example, which is compiled and tested.
+fn example(readme: &str, framework: &str) -> Option<String> {
+    let begin = |it: &&str| !it.starts_with("/// Keeps pods off");
+    let end = |it: &&str| *it != "```" && *it != "let mut registry = Registry::default();";
+    let shown = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|it| it.strip_prefix("//!").unwrap_or(it));
+        let lines = lines.map(|it| it.strip_prefix(' ').filter(|_| text != readme).unwrap_or(it));
+        let lines = lines.skip_while(begin).take_while(end).map(str::to_owned);
+        lines.filter(|it| !it.is_empty()).collect()
+    };
+    let (ours, tested) = (shown(readme), shown(framework));
+    let is_tested = !ours.is_empty() && ours == tested;
+    (!is_tested).then(|| format!("README.md: its plugin is not the example of {FRAMEWORK}"))
 }
 
 /// The local files that a page links to, outside of its code.
@@ -74,6 +93,15 @@ mod tests {
     fn links_to_files_are_told_from_the_rest() {
         let page = "[a](b.md#part), [c](https://d.e/f.md) and [`G`](super::G) [h](#i)\n```\n[x](y.md)\n```\n[z](../z.rs)";
         assert_eq!(links(page).collect::<Vec<_>>(), ["b.md", "../z.rs"]);
+    }
+
+    #[test]
+    fn an_example_that_is_tested_otherwise_is_found() {
+        let tested = "//! ```\n//! /// Keeps pods off it.\n//! struct It {\n//!     a: A,\n//! }\n//!\n//! let mut registry = Registry::default();\n";
+        let same = "# Us\n```rust\n/// Keeps pods off it.\nstruct It {\n    a: A,\n}\n```\n";
+        assert_eq!(example(same, tested), None);
+        assert!(example(&same.replace("a: A", "b: B"), tested).is_some());
+        assert!(example("", tested).is_some());
     }
 
     #[test]
