@@ -41,7 +41,6 @@ fn read_by(plugin: &str, args: &Value) -> &'static [Kind] {
             Kind::PersistentVolumeClaim,
             Kind::StorageClass,
             Kind::CsiNode,
-            Kind::CsiDriver,
             Kind::VolumeAttachment,
         ],
         "VolumeBinding" => &[

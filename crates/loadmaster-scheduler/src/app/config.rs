@@ -10,12 +10,13 @@ use std::{
 use anyhow::Context;
 use clap::{Subcommand, ValueEnum};
 use loadmaster_config::{
-    ConfigError, Loaded, Place, Problem, Warning, deny_warnings, load, show_json, show_yaml,
+    ConfigError, Loaded, Place, Problem, RegistryCatalog, Warning, deny_warnings, load, show_json,
+    show_yaml,
 };
 use loadmaster_framework::{Gates, Registry};
 use serde_json::{Value, json};
 
-use super::{NEGATIVE, catalog::SchedulerCatalog};
+use super::NEGATIVE;
 
 /// Checks a configuration, or shows what it comes to.
 #[derive(Debug, clap::Args)]
@@ -70,7 +71,7 @@ impl Config {
         match self.command {
             Command::Check { file, strict, output } => {
                 let name = file.display().to_string();
-                let loaded = load(&read(&file)?, &name, &SchedulerCatalog::new(registry, gates));
+                let loaded = load(&read(&file)?, &name, &RegistryCatalog::new(registry, gates));
                 let loaded =
                     if strict { loaded.and_then(|it| deny_warnings(it, &name)) } else { loaded };
                 print_finding(&name, &loaded, output)?;
@@ -95,7 +96,7 @@ pub(super) fn read_config(
     registry: &Registry,
     gates: &Gates,
 ) -> anyhow::Result<Loaded> {
-    let catalog = SchedulerCatalog::new(registry, gates);
+    let catalog = RegistryCatalog::new(registry, gates);
     match file {
         Some(file) => {
             let text = read(file)?;

@@ -1,7 +1,6 @@
 //! The command line of a scheduler.
 
 mod args;
-mod catalog;
 mod completions;
 mod config;
 mod explain;

@@ -13,7 +13,6 @@ use loadmaster_k8s::{client::ClientOptions, needs};
 
 use super::{
     args::Run,
-    catalog::SchedulerCatalog,
     config::{located, read_config},
 };
 use crate::{
@@ -27,14 +26,6 @@ pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Res
     let mut options = SchedulerOptions::from_config(&loaded, registry, gates)?;
     options.seed = args.seed.unwrap_or_else(any_seed);
     announce(args, &loaded, &options);
-    let missed = SchedulerCatalog::new(registry, gates);
-    let missed = missed.missed_by(&loaded);
-    if !missed.is_empty() {
-        tracing::warn!(
-            plugins = missed.join(","),
-            "this scheduler does not have these default plugins and goes on without what they see to"
-        );
-    }
     let kinds = needs::kinds_of(&options.profiles);
     let scheduler = Scheduler::new(options)?;
     let client = client_options(args, &loaded);
@@ -101,6 +92,7 @@ fn client_options(args: &Run, loaded: &Loaded) -> ClientOptions {
 mod tests {
     use std::collections::BTreeSet;
 
+    use loadmaster_config::RegistryCatalog;
     use loadmaster_k8s::kind::Kind;
 
     use super::*;
@@ -112,7 +104,7 @@ mod tests {
              profiles:\n{profiles}"
         );
         let (registry, gates) = (loadmaster_plugins::registry(), Gates::default());
-        let catalog = SchedulerCatalog::new(&registry, &gates);
+        let catalog = RegistryCatalog::new(&registry, &gates);
         let loaded = loadmaster_config::load(&text, "test", &catalog).unwrap();
         let options = SchedulerOptions::from_config(&loaded, &registry, &gates).unwrap();
         needs::kinds_of(&options.profiles)
