@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use super::placing::place_new_items;
 use super::strategic::strategic_merge;
 
 /// Why a patch was refused.
@@ -77,7 +78,9 @@ pub fn apply_patch(
             if metadata.and_then(|it| it.get("managedFields")).is_some_and(|it| !it.is_null()) {
                 return Err(PatchError::Directive("metadata.managedFields must be nil".to_owned()));
             }
-            strategic_merge(api_version, kind, current, configuration)
+            let mut placed = current.clone();
+            place_new_items(api_version, kind, &mut placed, &configuration);
+            strategic_merge(api_version, kind, &placed, configuration)
         }
         _ => Err(PatchError::MediaType),
     }
@@ -145,6 +148,26 @@ mod tests {
                 (400, "error decoding patch: unexpected end of JSON input")
             );
         }
+    }
+
+    #[test]
+    fn apply_puts_new_items_behind_those_that_are_there() {
+        let current = json!({"spec": {"template": {"spec": {"containers": [
+            {"name": "a", "image": "a:1", "env": [{"name": "X", "value": "1"}]}]}}}});
+        let body = br#"{"spec":{"template":{"spec":{"containers":[
+            {"name":"a","env":[{"name":"Y","value":"2"}]},
+            {"name":"side","image":"s:1"}]}}}}"#;
+        let kind = ("apps/v1", "Deployment");
+        let applied =
+            apply_patch(kind.0, kind.1, &current, "application/apply-patch+yaml", body).unwrap();
+        assert_eq!(
+            applied["spec"]["template"]["spec"]["containers"],
+            json!([
+                {"name": "a", "image": "a:1",
+                    "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}]},
+                {"name": "side", "image": "s:1"},
+            ])
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod apply;
 mod keys;
 mod order;
+mod placing;
 mod strategic;
 
 pub use apply::{PatchError, apply_patch};
