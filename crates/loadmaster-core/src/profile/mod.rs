@@ -1,5 +1,5 @@
 //! A profile: the plugins that a schedulerName stands for, built once, and the only loops over
-//! them. Every call is [guarded](guard): a plugin that panics fails the pod and not the scheduler.
+//! them. Every call is guarded: a plugin that panics fails the pod and not the scheduler.
 
 mod build;
 mod effective;
