@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -149,7 +150,7 @@ impl<C: Controller> Runner<C> {
 
     fn look_at(&mut self, api: &Api, key: Key, now: Timestamp) {
         self.later.cancel(&key);
-        match self.controller.reconcile(api, &key, now) {
+        match self.guarded(api, &key, now) {
             Ok(next) => {
                 self.pauses.remove(&key);
                 if let Some(next) = next {
@@ -167,6 +168,23 @@ impl<C: Controller> Runner<C> {
     }
 }
 
+impl<C: Controller> Runner<C> {
+    /// One call of the controller. A panic concerns that one object: it is reported and tried
+    /// again later, and the cluster goes on.
+    fn guarded(
+        &mut self,
+        api: &Api,
+        key: &Key,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Status> {
+        let call = AssertUnwindSafe(|| self.controller.reconcile(api, key, now));
+        catch_unwind(call).unwrap_or_else(|_| {
+            tracing::error!(controller = ?self.controller, ?key, "a controller panicked");
+            Err(Status::internal("the controller panicked"))
+        })
+    }
+}
+
 impl<C: Controller> Work for Runner<C> {
     fn step(&mut self, api: &Api, now: Timestamp) -> bool {
         self.collect(api);
@@ -181,5 +199,55 @@ impl<C: Controller> Work for Runner<C> {
 
     fn next_time(&self) -> Option<Timestamp> {
         self.later.first()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::controllers::testing::World;
+
+    /// Marks every config map but the one that it cannot bear.
+    #[derive(Debug)]
+    struct Touchy;
+
+    impl Controller for Touchy {
+        fn watches(&self) -> Vec<Collection> {
+            vec![Collection::CONFIG_MAPS]
+        }
+
+        fn keys(&self, _: &Api, _: Collection, object: &Value) -> Vec<Key> {
+            vec![Key::of(object)]
+        }
+
+        fn reconcile(
+            &mut self,
+            api: &Api,
+            key: &Key,
+            _: Timestamp,
+        ) -> Result<Option<Timestamp>, Status> {
+            assert_ne!(key.name, "bad", "on purpose");
+            let marked =
+                api.store().edit(Collection::CONFIG_MAPS, &key.namespace, &key.name, |it| {
+                    it["data"] = json!({"seen": "yes"});
+                });
+            marked.map(|_| None).map_err(|_| Status::internal("gone"))
+        }
+    }
+
+    #[test]
+    fn a_panic_concerns_one_object_and_is_tried_again_later() {
+        let world = World::new(0);
+        for name in ["bad", "good"] {
+            world.make(Collection::CONFIG_MAPS, json!({"metadata": {"name": name}}));
+        }
+        let mut runner = Runner::new(Touchy);
+        let now = world.now();
+        while runner.step(&world.api, now) {}
+        let seen = |name| world.get(Collection::CONFIG_MAPS, name).unwrap()["data"]["seen"].clone();
+        assert_eq!((seen("good"), seen("bad")), (json!("yes"), json!(null)));
+        assert_eq!(runner.next_time(), Some(now + RETRY_MIN));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: `ActivePodsWithRanks` in `pkg/controller/controller_utils.go` 1.36.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -23,48 +23,49 @@ pub(super) fn first_to_go(
         *neighbours.entry(node(pod)).or_default() += 1;
     }
     let mut sorted: Vec<&Object> = active.iter().collect();
-    sorted.sort_by(|a, b| compare(a, b, &neighbours, now));
+    sorted.sort_by_cached_key(|pod| Rank::of(pod, &neighbours, now));
     sorted.into_iter().take(count).cloned().collect()
 }
 
-fn compare(a: &Object, b: &Object, neighbours: &BTreeMap<&str, usize>, now: Timestamp) -> Ordering {
-    let crowd = |pod| neighbours.get(node(pod)).copied().unwrap_or_default();
-    let (a_ready, b_ready) = (ready_since(a), ready_since(b));
-    let by_state = (!node(a).is_empty())
-        .cmp(&!node(b).is_empty())
-        .then_with(|| phase(a).cmp(&phase(b)))
-        .then_with(|| a_ready.is_some().cmp(&b_ready.is_some()))
-        .then_with(|| deletion_cost(a).cmp(&deletion_cost(b)))
-        .then_with(|| Reverse(crowd(a)).cmp(&Reverse(crowd(b))));
-    if by_state != Ordering::Equal {
-        return by_state;
-    }
-    // Upstream compares ages by order of magnitude only, so that equally old pods go by chance
-    // (their uid), unless the times are the very same.
-    if let (Some(a_time), Some(b_time)) = (a_ready, b_ready)
-        && a_time != b_time
-    {
-        return by_age(a_time, b_time, now).then_with(|| text(a, "uid").cmp(text(b, "uid")));
-    }
-    let by_restarts = Reverse(restarts(a)).cmp(&Reverse(restarts(b)));
-    if by_restarts != Ordering::Equal {
-        return by_restarts;
-    }
-    match (created(a), created(b)) {
-        (Some(a_time), Some(b_time)) if a_time != b_time => {
-            by_age(a_time, b_time, now).then_with(|| text(a, "uid").cmp(text(b, "uid")))
+/// What decides, in order: the least goes first.
+///
+/// Ages are compared by order of magnitude only, so that pods of about the same age go by chance,
+/// which is their uid. Upstream looks at the uid as soon as two pods have become ready at different
+/// times of the same magnitude; that is no total order, so here it comes last.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    bound: bool,
+    phase: u8,
+    ready: bool,
+    deletion_cost: i32,
+    neighbours: Reverse<usize>,
+    ready_for: Option<u32>,
+    restarts: Reverse<i64>,
+    age: Option<u32>,
+    uid: String,
+}
+
+impl Rank {
+    fn of(pod: &Object, neighbours: &BTreeMap<&str, usize>, now: Timestamp) -> Self {
+        let ready = ready_since(pod);
+        Self {
+            bound: !node(pod).is_empty(),
+            phase: phase(pod),
+            ready: ready.is_some(),
+            deletion_cost: deletion_cost(pod),
+            neighbours: Reverse(neighbours.get(node(pod)).copied().unwrap_or_default()),
+            ready_for: ready.and_then(|it| magnitude(it, now)),
+            restarts: Reverse(restarts(pod)),
+            age: created(pod).and_then(|it| magnitude(it, now)),
+            uid: text(pod, "uid").to_owned(),
         }
-        _ => Ordering::Equal,
     }
 }
 
-/// Younger first, by powers of two.
-fn by_age(a: Timestamp, b: Timestamp, now: Timestamp) -> Ordering {
-    let rank = |time: Timestamp| {
-        let nanos = now.duration_since(time).as_nanos();
-        u128::try_from(nanos).ok().and_then(u128::checked_ilog2)
-    };
-    rank(a).cmp(&rank(b))
+/// The power of two of the time that has passed.
+fn magnitude(since: Timestamp, now: Timestamp) -> Option<u32> {
+    let nanos = now.duration_since(since).as_nanos();
+    u128::try_from(nanos).ok().and_then(u128::checked_ilog2)
 }
 
 fn node(pod: &Object) -> &str {
@@ -143,5 +144,21 @@ mod tests {
             it["status"]["conditions"][0]["lastTransitionTime"] = json!("2026-01-01T00:59:00Z");
         });
         assert_eq!(order(&[pod("old", |_| {}), young]), ["a-young", "old"]);
+    }
+
+    #[test]
+    fn pods_of_about_the_same_age_have_one_order() {
+        // A few seconds apart, some at the very same time, with uids in another order.
+        let pods: Vec<Object> = (0..100)
+            .map(|index: usize| {
+                pod(&format!("{:02}", index * 37 % 100), |it| {
+                    let second = index * 7 % 5;
+                    it["status"]["conditions"][0]["lastTransitionTime"] =
+                        json!(format!("2026-01-01T00:00:0{second}Z"));
+                })
+            })
+            .collect();
+        let names: Vec<String> = (0..100).map(|index| format!("{index:02}")).collect();
+        assert_eq!(order(&pods), names);
     }
 }
