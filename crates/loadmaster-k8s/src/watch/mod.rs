@@ -27,8 +27,11 @@ use link::Link;
 pub enum Told {
     /// Something changed.
     Change(ClusterChange),
-    /// All objects of the kind that there were have been told. Said once.
+    /// Everything of the kind has been told; from here on changes follow.
     Synced(Kind),
+    /// The watch of nodes or pods is interrupted: what was told may be out of date until
+    /// [`Told::Synced`] is said again. Of other kinds nothing is said.
+    Stale(Kind),
 }
 
 /// How watches behave; the defaults suit every cluster.

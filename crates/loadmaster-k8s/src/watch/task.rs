@@ -30,6 +30,7 @@ pub(super) struct Watch {
     version: String,
     /// Whether the server is asked to stream lists.
     streams: bool,
+    /// Whether what was told is up to date, as far as anybody knows.
     synced: bool,
     backoff: Backoff,
     link: Arc<Link>,
@@ -105,6 +106,9 @@ impl Watch {
                 }
                 End::Fault(error) => self.report(&error).await,
             };
+            if self.interrupted().await.is_err() {
+                return;
+            }
             let unread = self.tell.clone();
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -172,9 +176,22 @@ impl Watch {
         for change in self.mirror.end_list() {
             self.say(Told::Change(change)).await?;
         }
+        self.up_to_date().await
+    }
+
+    /// All is well, and everything has been told.
+    async fn up_to_date(&mut self) -> Result<(), End> {
         self.well();
         if !std::mem::replace(&mut self.synced, true) {
             self.say(Told::Synced(self.kind)).await?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is heard for now. With nodes or pods out of date no decision is worth much.
+    async fn interrupted(&mut self) -> Result<(), End> {
+        if matches!(self.kind, Kind::Pod | Kind::Node) && std::mem::take(&mut self.synced) {
+            self.say(Told::Stale(self.kind)).await?;
         }
         Ok(())
     }
@@ -199,7 +216,7 @@ impl Watch {
                 Err(_) if !settled => {
                     settled = true;
                     if !listing {
-                        self.well();
+                        self.up_to_date().await?;
                     }
                     continue;
                 }
@@ -213,13 +230,13 @@ impl Watch {
                 }
                 Ok(Ok(_)) => {}
             }
-            if !settled && !listing {
-                self.well();
-            }
             settled = true;
             let said: Result<Line<'_>, _> = serde_json::from_slice(&line);
             let said = said.map_err(|_| End::Broken("it ended within a line".to_owned()))?;
             listing = self.take(&said, listing).await?;
+            if !listing {
+                self.up_to_date().await?;
+            }
             line.clear();
         }
     }

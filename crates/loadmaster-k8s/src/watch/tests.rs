@@ -37,12 +37,13 @@ impl Watching {
         Self { told, _tasks: tasks }
     }
 
-    /// The next things told: `+name@version`, `-name`, `synced`.
+    /// The next things told: `+name@version`, `-name`, `synced`, `stale`.
     async fn told(&mut self, count: usize) -> Vec<String> {
         let mut told = Vec::new();
         for _ in 0..count {
             told.push(match self.told.recv().await.unwrap() {
                 Told::Synced(_) => "synced".to_owned(),
+                Told::Stale(_) => "stale".to_owned(),
                 Told::Change(ClusterChange::Applied(it)) => {
                     format!("+{}@{}", it.metadata().name, it.metadata().resource_version)
                 }
@@ -111,7 +112,7 @@ async fn a_watch_that_breaks_is_taken_up_where_it_broke_off() {
         TestServer::start(vec![Reply::Lines(lines, Then::Break), Reply::Lines(more, Then::End)])
             .await;
     let mut watching = Watching::start(&server, Kind::Node);
-    assert_eq!(watching.told(3).await, ["synced", "+a@6", "+b@7"]);
+    assert_eq!(watching.told(5).await, ["synced", "+a@6", "stale", "+b@7", "synced"]);
     server.asked().await;
     let again = server.asked().await.line;
     assert!(again.ends_with("&resourceVersion=6"), "{again}");
@@ -134,8 +135,8 @@ async fn what_vanished_while_the_server_forgot_is_told_as_deleted() {
     .await;
     let mut watching = Watching::start(&server, Kind::Node);
     assert_eq!(watching.told(3).await, ["+a@1", "+b@2", "synced"]);
-    assert_eq!(watching.told(2).await, ["+c@8", "-a"]);
-    assert_eq!(watching.told(1).await, ["-b"]);
+    assert_eq!(watching.told(4).await, ["stale", "+c@8", "-a", "synced"]);
+    assert_eq!(watching.told(3).await, ["stale", "-b", "synced"]);
 }
 
 #[tokio::test]
@@ -172,6 +173,18 @@ async fn a_kind_that_is_not_served_has_no_objects() {
     let server = TestServer::start(vec![refusal(404, "NotFound")]).await;
     let mut watching = Watching::start(&server, Kind::ResourceClaim);
     assert_eq!(watching.told(1).await, ["synced"]);
+}
+
+#[tokio::test]
+async fn an_interruption_of_other_kinds_holds_nothing_up() {
+    let namespace = vec![event("ADDED", node("later", 6))];
+    let server = TestServer::start(vec![
+        Reply::Lines(vec![list_ends(5)], Then::Break),
+        Reply::Lines(namespace, Then::Hold),
+    ])
+    .await;
+    let mut watching = Watching::start(&server, Kind::Namespace);
+    assert_eq!(watching.told(2).await, ["synced", "+later@6"]);
 }
 
 #[tokio::test]

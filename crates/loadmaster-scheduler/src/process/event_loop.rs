@@ -22,7 +22,7 @@ pub(super) struct EventLoop {
     extenders: Extenders,
     stop: CancellationToken,
     started: Instant,
-    /// Kinds that are not known completely yet; no pod is scheduled before they are.
+    /// Kinds that are not known completely, or not any more; no pod is scheduled before they are.
     awaited: BTreeSet<Kind>,
     next_complaint: Duration,
     /// Work that has not been answered.
@@ -134,6 +134,10 @@ impl EventLoop {
                     tracing::info!(nodes, pods, "the cluster is known; scheduling begins");
                 }
             }
+            Told::Stale(kind) => {
+                self.awaited.insert(kind);
+                self.next_complaint = self.next_complaint.max(now + SYNC_PATIENCE);
+            }
         }
     }
 
@@ -182,7 +186,7 @@ impl EventLoop {
         }
         self.next_complaint = self.now() + 3 * SYNC_PATIENCE;
         let kinds: Vec<_> = self.awaited.iter().map(|it| it.plural()).collect();
-        tracing::warn!(kinds = kinds.join(","), "no pod is scheduled before these are listed");
+        tracing::warn!(kinds = kinds.join(","), "no pod is scheduled before these are known");
     }
 }
 
