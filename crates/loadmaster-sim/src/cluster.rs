@@ -175,14 +175,17 @@ impl Cluster {
 
     fn store(&mut self, object: Object) {
         self.version += 1;
-        let object = match object {
-            Object::Pod(pod) => {
-                let mut pod = Arc::unwrap_or_clone(pod);
-                pod.metadata.resource_version = Text::from(self.version.to_string());
-                Object::from(pod)
-            }
-            other => other,
+        let mut object = object;
+        // Objects that the scheduler writes to: their versions tell what it has seen.
+        let metadata = match &mut object {
+            Object::Pod(it) => Some(&mut Arc::make_mut(it).metadata),
+            Object::PersistentVolume(it) => Some(&mut Arc::make_mut(it).metadata),
+            Object::PersistentVolumeClaim(it) => Some(&mut Arc::make_mut(it).metadata),
+            _ => None,
         };
+        if let Some(metadata) = metadata {
+            metadata.resource_version = Text::from(self.version.to_string());
+        }
         self.objects.insert(place(&object), object.clone());
         self.untold.push_back(ClusterChange::Applied(object));
     }

@@ -35,7 +35,7 @@ struct Outcome {
 
 pub(super) fn check(line: &str) -> serde_json::Result<Vec<Difference>> {
     let case: Case = serde_json::from_str(line)?;
-    let registry = super::registry();
+    let registry = loadmaster_plugins::registry();
     let gates = Gates::default();
     let view = golden_view(&case.yaml, &RegistryCatalog::new(&registry, &gates));
     let mut actual: Outcome = serde_json::from_value(view)?;

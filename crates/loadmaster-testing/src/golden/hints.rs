@@ -76,7 +76,7 @@ struct Answer {
 }
 
 pub(super) fn check(line: &str) -> serde_json::Result<Vec<Difference>> {
-    let registry = super::registry();
+    let registry = loadmaster_plugins::registry();
     match serde_json::from_str(line)? {
         Case::Summary(case) => {
             let extensions = extensions(&registry, &case.plugin, &Value::Null)?;

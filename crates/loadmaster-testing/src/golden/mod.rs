@@ -2,8 +2,7 @@
 //!
 //! The cases and their format are described in `data/golden/README.md`. A case **passes** when
 //! every recorded field is equal; it **deviates** when it is not and a [rule](RULES) explains the
-//! difference; it is **exempt** when it is not and a plugin that it needs is not there yet; else it
-//! **fails**.
+//! difference; else it **fails**.
 //!
 //! ```no_run
 //! use loadmaster_testing::golden;
@@ -13,7 +12,6 @@
 //! # Ok::<(), golden::GoldenError>(())
 //! ```
 
-mod absent;
 mod configs;
 mod decision;
 mod deviation;
@@ -29,8 +27,6 @@ mod sequences;
 mod tests;
 
 use std::path::{Path, PathBuf};
-
-use loadmaster_framework::Registry;
 
 pub use deviation::{RULES, Rule};
 pub use difference::{Difference, differences};
@@ -105,20 +101,10 @@ fn run_family(file: &Path, only: Option<&str>) -> Result<Family, GoldenError> {
     Ok(Family { name, cases })
 }
 
-/// Every plugin, and stand-ins for those of the default set that are not there yet.
-fn registry() -> Registry {
-    let mut registry = loadmaster_plugins::registry();
-    absent::fill(&mut registry).expect("what is missing is not registered");
-    registry
-}
-
 fn verdict(line: &str, check: Check) -> serde_json::Result<Verdict> {
     let differences = check(line)?;
     if differences.is_empty() {
         return Ok(Verdict::Passed);
-    }
-    if let Some(needs) = absent::needed_by(line)? {
-        return Ok(Verdict::Exempt { needs });
     }
     Ok(match deviation::rule(line, &differences, check)? {
         Some(rule) => Verdict::Deviates { rule: rule.name, differences },

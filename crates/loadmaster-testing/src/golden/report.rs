@@ -19,11 +19,6 @@ pub enum Verdict {
         /// What differs.
         differences: Vec<Difference>,
     },
-    /// Something differs, and a plugin that the case needs is not there yet.
-    Exempt {
-        /// The plugin.
-        needs: &'static str,
-    },
     /// Something differs.
     Failed {
         /// What differs.
@@ -60,14 +55,6 @@ impl Family {
     pub fn deviating(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.cases.iter().filter_map(|it| match it.verdict {
             Verdict::Deviates { rule, .. } => Some((&*it.id, rule)),
-            _ => None,
-        })
-    }
-
-    /// The cases that are exempt, with the plugin that they need.
-    pub fn exempt(&self) -> impl Iterator<Item = (&str, &'static str)> {
-        self.cases.iter().filter_map(|it| match it.verdict {
-            Verdict::Exempt { needs } => Some((&*it.id, needs)),
             _ => None,
         })
     }
@@ -123,13 +110,8 @@ impl fmt::Display for Report {
                 1 => write!(f, " (1 deviates)")?,
                 many => write!(f, " ({many} deviate)")?,
             }
-            match family.exempt().count() {
-                0 => {}
-                many => write!(f, " ({many} exempt)")?,
-            }
             writeln!(f)?;
             group(f, "deviating by", family.deviating())?;
-            group(f, "exempt until there is", family.exempt())?;
             for (id, differences) in family.failed().take(SHOWN) {
                 writeln!(f, "  {id} FAILED")?;
                 for difference in differences.iter().take(SHOWN) {

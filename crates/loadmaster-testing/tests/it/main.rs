@@ -6,3 +6,4 @@ mod gate;
 mod golden;
 mod harness;
 mod public_faults;
+mod whole_scheduler;

@@ -44,7 +44,7 @@ pub(super) fn check(line: &str) -> serde_json::Result<Vec<Difference>> {
 fn profile(case: &Case) -> serde_json::Result<Profile> {
     let text =
         case.config.as_ref().map_or_else(|| profiles::DEFAULT.to_owned(), ToString::to_string);
-    let registry = super::registry();
+    let registry = loadmaster_plugins::registry();
     let specs = profiles::specs(&text, &registry).map_err(Error::custom)?;
     match &specs[..] {
         [only] => Profile::build(only, &registry, &Gates::default()).map_err(Error::custom),

@@ -24,7 +24,7 @@ pub(super) struct Replay(Sim);
 
 impl Replay {
     pub(super) fn new() -> serde_json::Result<Self> {
-        let registry = super::super::registry();
+        let registry = loadmaster_plugins::registry();
         let specs = profiles::specs(profiles::DEFAULT, &registry).map_err(Error::custom)?;
         let build = |it| Profile::build(it, &registry, &Gates::default()).map_err(Error::custom);
         let options = SchedulerOptions {
