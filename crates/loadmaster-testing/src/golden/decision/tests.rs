@@ -42,6 +42,16 @@ fn shares_a_port(pod: &PodInfo, node: &NodeInfo) -> bool {
     taken.any(|port| HostPort::of_pod(pod).any(|it| it.conflicts(&port)))
 }
 
+/// Whether the pods have claims of one name in different namespaces: as upstream, a what-if takes
+/// them for the same.
+fn has_a_claim_alike(gone: &PodInfo, pod: &PodInfo) -> bool {
+    let claims = |it: &PodInfo| -> Vec<String> {
+        let volumes = it.spec.volumes.iter().filter_map(|it| it.persistent_volume_claim.as_ref());
+        volumes.map(|it| it.claim_name.to_string()).collect()
+    };
+    gone.namespace() != pod.namespace() && claims(gone).iter().any(|it| claims(pod).contains(it))
+}
+
 /// Removes each pod in turn and puts it back, and returns how many there were. Terminating ones are
 /// left out: as upstream, what is told of them in a what-if counts, though a rebuild may not count
 /// them.
@@ -59,7 +69,7 @@ fn check_what_ifs(line: &str) -> usize {
     let mut checked = 0;
     let nodes = snapshot.nodes().iter();
     for (node, gone) in nodes.flat_map(|node| node.pods().iter().map(move |it| (node, it))) {
-        if gone.is_terminating() || shares_a_port(gone, node) {
+        if gone.is_terminating() || shares_a_port(gone, node) || has_a_claim_alike(gone, &pod) {
             continue;
         }
         let (mut state, mut node) = (state.fork(), NodeInfo::clone(node));
