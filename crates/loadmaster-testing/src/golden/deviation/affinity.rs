@@ -43,7 +43,8 @@ pub(super) fn own_namespace_selector(it: &Deviation<'_>) -> bool {
 
 /// k/k#141953: a queueing hint looks at no namespace's labels.
 pub(super) fn hint_namespace_selector(it: &Deviation<'_>) -> bool {
-    is_missed_wake_up(it) && it.vanishes(|case| terms_of_hint(case, forget_namespaces))
+    is_missed_wake_up(it)
+        && it.vanishes(|case| terms_of_hint(case, |terms, _| forget_namespaces(terms)))
 }
 
 /// A queueing hint asks whether a pod that went matched all anti-affinity terms, where each of them
@@ -51,9 +52,9 @@ pub(super) fn hint_namespace_selector(it: &Deviation<'_>) -> bool {
 pub(super) fn hint_any_anti_affinity_term(it: &Deviation<'_>) -> bool {
     is_missed_wake_up(it)
         && it.vanishes(|case| {
-            terms_of_hint(case, |terms| {
+            terms_of_hint(case, |terms, namespace| {
                 forget_namespaces(terms);
-                join(terms);
+                join(terms, namespace);
             });
         })
 }
@@ -66,17 +67,18 @@ fn is_missed_wake_up(it: &Deviation<'_>) -> bool {
         && (&only.expected, &only.actual) == (&json!("QueueSkip"), &json!("Queue"))
 }
 
-/// Makes a change to the required anti-affinity of every pod of the call, and to the affinity
-/// terms as far as namespaces go.
-fn terms_of_hint(case: &mut Value, change: impl Fn(&mut Vec<Value>)) {
+/// Makes a change to the required anti-affinity of every pod of the call, told its namespace, and to
+/// the affinity terms as far as namespaces go.
+fn terms_of_hint(case: &mut Value, change: impl Fn(&mut Vec<Value>, &Value)) {
     for pod in ["pod", "oldObj", "newObj"] {
+        let namespace = case[pod]["metadata"]["namespace"].clone();
         let Some(spec) = case[pod].get_mut("spec") else { continue };
         let Some(affinity) = spec.get_mut("affinity") else { continue };
         if let Some(terms) = affinity["podAffinity"][REQUIRED].as_array_mut() {
             forget_namespaces(terms);
         }
         if let Some(terms) = affinity["podAntiAffinity"][REQUIRED].as_array_mut() {
-            change(terms);
+            change(terms, &namespace);
         }
     }
 }
@@ -97,8 +99,9 @@ fn forget_namespaces(terms: &mut Vec<Value>) {
     }
 }
 
-/// Makes one term of many that matches what all of them do.
-fn join(terms: &mut Vec<Value>) {
+/// Makes one term of many that matches what all of them do; a term that names no namespace is about
+/// `namespace`.
+fn join(terms: &mut Vec<Value>, namespace: &Value) {
     if terms.len() < 2 {
         return;
     }
@@ -116,9 +119,8 @@ fn join(terms: &mut Vec<Value>) {
         if term["namespaceSelector"] == json!({}) {
             continue;
         }
-        // A term that names no namespace is about the pod's own; those of the cases are all in one.
         let named = term["namespaces"].as_array().filter(|it| !it.is_empty());
-        let named = named.cloned().unwrap_or_else(|| vec![json!("default")]);
+        let named = named.cloned().unwrap_or_else(|| vec![namespace.clone()]);
         namespaces = Some(match namespaces {
             None => named,
             Some(before) => before.into_iter().filter(|it| named.contains(it)).collect(),
@@ -168,7 +170,7 @@ mod tests {
                 "namespaces": ["default", "other"],
             }),
         ];
-        join(&mut terms);
+        join(&mut terms, &json!("default"));
         assert_eq!(
             terms,
             [json!({
