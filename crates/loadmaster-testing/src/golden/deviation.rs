@@ -55,6 +55,9 @@ pub(super) fn rule(
     differences: &[Difference],
     check: Check,
 ) -> serde_json::Result<Option<&'static Rule>> {
+    if differences.is_empty() {
+        return Ok(None);
+    }
     let case = serde_json::from_str(line)?;
     let deviation = Deviation { case: &case, differences, check };
     Ok(RULES.iter().find(|rule| (rule.explains)(&deviation)))

@@ -26,7 +26,12 @@ mod sequences;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::{
+    panic,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
 
 pub use deviation::{RULES, Rule};
 pub use difference::{Difference, differences};
@@ -65,7 +70,7 @@ fn check_of(family: &str) -> Check {
 /// Runs the cases of every `*.jsonl` and `*.jsonl.zst` in `dir` that `filter` lets through.
 ///
 /// # Errors
-/// When a file cannot be read or a case not be decoded, and when there is nothing to run.
+/// When a file cannot be read or a line has no id, and when there is nothing to run.
 pub fn run(dir: &Path, filter: &Filter) -> Result<Report, GoldenError> {
     let files = read::files(dir, filter.family.as_deref())?;
     // Families are independent of each other; each takes a thread, and the report keeps the order.
@@ -95,19 +100,32 @@ fn run_family(file: &Path, only: Option<&str>) -> Result<Family, GoldenError> {
         let decode = |source| GoldenError::Decode { file: file.to_owned(), line: at + 1, source };
         let id = read::id(line).map_err(decode)?;
         if only.is_none_or(|only| only == id) {
-            cases.push(CaseResult { verdict: verdict(line, check).map_err(decode)?, id });
+            cases.push(CaseResult { verdict: verdict(line, check), id });
         }
     }
     Ok(Family { name, cases })
 }
 
-fn verdict(line: &str, check: Check) -> serde_json::Result<Verdict> {
-    let differences = check(line)?;
-    if differences.is_empty() {
-        return Ok(Verdict::Passed);
+/// How the case in `line` comes out. One that cannot be read, or that brings the runner down, fails
+/// alone.
+fn verdict(line: &str, check: Check) -> Verdict {
+    let failed = |path: &str, why: String| {
+        let (path, expected, actual) = (path.to_owned(), Value::Null, Value::String(why));
+        Verdict::Failed { differences: vec![Difference { path, expected, actual }] }
+    };
+    let checked = panic::catch_unwind(|| {
+        let differences = check(line)?;
+        let rule = deviation::rule(line, &differences, check)?;
+        Ok::<_, serde_json::Error>((differences, rule))
+    });
+    match checked {
+        Ok(Ok((differences, _))) if differences.is_empty() => Verdict::Passed,
+        Ok(Ok((differences, Some(rule)))) => Verdict::Deviates { rule: rule.name, differences },
+        Ok(Ok((differences, None))) => Verdict::Failed { differences },
+        Ok(Err(error)) => failed("(not a case of this family)", error.to_string()),
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().cloned();
+            failed("(panic)", text.unwrap_or_else(|| "no message".to_owned()))
+        }
     }
-    Ok(match deviation::rule(line, &differences, check)? {
-        Some(rule) => Verdict::Deviates { rule: rule.name, differences },
-        None => Verdict::Failed { differences },
-    })
 }

@@ -20,8 +20,8 @@ pub enum GoldenError {
         /// Why not.
         source: io::Error,
     },
-    /// A case is not what its family's are.
-    #[error("{}:{line}: not a case of its family", file.display())]
+    /// A line is not a case.
+    #[error("{}:{line}: not a case", file.display())]
     Decode {
         /// The file.
         file: PathBuf,
