@@ -118,7 +118,7 @@ macro_rules! listers {
             /// Stores `object`, whatever its kind, and returns the one it replaces. Nodes and pods
             /// have their own home and are ignored here.
             pub fn upsert(&mut self, object: &Object) -> Option<Object> {
-                self.assumed.retain(object, |it| it == object.version());
+                self.assumed.retain(object, |it| !it.is_empty() && it == object.version());
                 match object {
                     $(Object::$variant(it) => self
                         .$field

@@ -130,7 +130,7 @@ impl Cluster {
     /// Patches a volume or a claim (JSON merge patch), as PreBind does.
     ///
     /// # Errors
-    /// There is no such object, or the patch makes no sense of it.
+    /// There is no such object, the patch is for another version of it, or makes no sense of it.
     pub fn patch(
         &mut self,
         resource: &str,
@@ -144,7 +144,18 @@ impl Cluster {
         };
         let not_found = || ActionError::NotFound(format!("{resource} {:?} not found", &*key.name));
         let refused = |it: serde_json::Error| ActionError::Refused(it.to_string());
-        let object = match self.objects.get(&(kind_number(&like), key.clone())) {
+        let known = self.objects.get(&(kind_number(&like), key.clone()));
+        let for_version = patch.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+        if let (Some(known), Some(version)) = (known, for_version)
+            && known.version() != version
+        {
+            let name = &key.name;
+            let text = format!(
+                "Operation cannot be fulfilled on {resource} {name:?}: the object has been modified"
+            );
+            return Err(ActionError::Conflict(text));
+        }
+        let object = match known {
             Some(Object::PersistentVolume(it)) => patched(&**it, patch).map(Object::from),
             Some(Object::PersistentVolumeClaim(it)) => patched(&**it, patch).map(Object::from),
             _ => return Err(not_found()),

@@ -10,3 +10,5 @@ mod history;
 mod plugins;
 #[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod volumes;
