@@ -22,7 +22,7 @@ use terminal::{Background, Shell};
 use crate::{Programs, UserError, signals::Stop};
 
 /// How long one step may take.
-const STEP_PATIENCE: Duration = Duration::from_mins(10);
+const STEP_PATIENCE: Duration = Duration::from_mins(20);
 /// How long what a running program shows may take to appear.
 const SHOW_PATIENCE: Duration = Duration::from_mins(1);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
