@@ -28,6 +28,9 @@ pub struct QueuedPodInfo {
     pub pending_plugins: BTreeSet<&'static str>,
     /// The plugin that holds it back from being tried, if one does.
     pub gating_plugin: Option<&'static str>,
+    /// Pods were pushed off a node for it more than once, since others took the room that was made.
+    /// It then waits out its backoff, so that it does not go on as fast as they do (k/k#130429).
+    pub preempts_again: bool,
 }
 
 impl QueuedPodInfo {
@@ -44,6 +47,7 @@ impl QueuedPodInfo {
             unschedulable_plugins: BTreeSet::new(),
             pending_plugins: BTreeSet::new(),
             gating_plugin: None,
+            preempts_again: false,
         }
     }
 

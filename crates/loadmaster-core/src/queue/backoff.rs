@@ -12,20 +12,20 @@ use super::heap::{Heap, Less};
 pub(super) const ORDERING_WINDOW: Duration = Duration::from_secs(1);
 
 /// Pods that back off. Those whose try ended in an error are kept apart: only the others are
-/// tried before their backoff is over.
+/// tried before their backoff is over. So are preemptors that preempt again, unlike upstream.
 ///
 /// Source: `pkg/scheduler/backend/queue/backoff_queue.go`, v1.36.
 #[derive(Clone, Debug)]
 pub(super) struct BackoffQueue {
     pods: Heap,
-    errors: Heap,
+    patient: Heap,
     initial: Duration,
     max: Duration,
 }
 
 impl BackoffQueue {
     pub(super) fn new(initial: Duration, max: Duration) -> Self {
-        Self { pods: Heap::default(), errors: Heap::default(), initial, max }
+        Self { pods: Heap::default(), patient: Heap::default(), initial, max }
     }
 
     /// When the backoff of a pod that came back at its timestamp ends; `None` where it has none.
@@ -52,7 +52,7 @@ impl BackoffQueue {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.pods.len() + self.errors.len()
+        self.pods.len() + self.patient.len()
     }
 
     /// How many may be tried before their backoff is over.
@@ -61,17 +61,18 @@ impl BackoffQueue {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &QueuedPodInfo> {
-        self.pods.iter().chain(self.errors.iter())
+        self.pods.iter().chain(self.patient.iter())
     }
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<&QueuedPodInfo> {
-        self.pods.get(key).or_else(|| self.errors.get(key))
+        self.pods.get(key).or_else(|| self.patient.get(key))
     }
 
     /// A pod that no plugin rejected came back because of an error.
     pub(super) fn push(&mut self, info: QueuedPodInfo, less: Less<'_>) {
-        if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
-            self.errors.push(info, &ends_sooner);
+        let failed = info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty();
+        if failed || info.preempts_again {
+            self.patient.push(info, &ends_sooner);
         } else {
             self.pods.push(info, &ends_sooner_or(less));
         }
@@ -79,7 +80,7 @@ impl BackoffQueue {
 
     pub(super) fn remove(&mut self, key: &ObjectKey, less: Less<'_>) -> Option<QueuedPodInfo> {
         let found = self.pods.remove(key, &ends_sooner_or(less));
-        found.or_else(|| self.errors.remove(key, &ends_sooner))
+        found.or_else(|| self.patient.remove(key, &ends_sooner))
     }
 
     /// Changes the pod of this key. Returns whether it is here.
@@ -92,7 +93,7 @@ impl BackoffQueue {
         if self.pods.get(key).is_some() {
             self.pods.update(key, edit, &ends_sooner_or(less))
         } else {
-            self.errors.update(key, edit, &ends_sooner)
+            self.patient.update(key, edit, &ends_sooner)
         }
     }
 
@@ -106,8 +107,8 @@ impl BackoffQueue {
         let over = |heap: &Heap| heap.peek().is_some_and(|it| !Self::is_backing_off(it, now));
         if over(&self.pods) {
             self.pods.pop(&ends_sooner_or(less))
-        } else if over(&self.errors) {
-            self.errors.pop(&ends_sooner)
+        } else if over(&self.patient) {
+            self.patient.pop(&ends_sooner)
         } else {
             None
         }
@@ -115,7 +116,7 @@ impl BackoffQueue {
 
     /// When the next backoff is over.
     pub(super) fn next_completion(&self) -> Option<Duration> {
-        let heads = [self.pods.peek(), self.errors.peek()];
+        let heads = [self.pods.peek(), self.patient.peek()];
         let ends = heads.into_iter().flatten();
         ends.map(|it| it.backoff_expiration.map_or(Duration::ZERO, |it| it + ORDERING_WINDOW)).min()
     }

@@ -86,14 +86,19 @@ impl SchedulingQueue {
         self.in_flight.record(change);
     }
 
-    /// Makes pods active, wherever they wait, without regard to their backoff. Those in flight are
+    /// Makes pods active, wherever they wait, without regard to their backoff, unless they
+    /// [preempt again](loadmaster_framework::QueuedPodInfo::preempts_again). Those in flight are
     /// tried again when they come back. Keys of other pods are ignored.
     pub fn activate(&mut self, host: &dyn QueueHost, now: Duration, keys: &[ObjectKey]) {
         let less = |a: &QueuedPodInfo, b: &QueuedPodInfo| host.less(a, b);
         for key in keys {
             if let Some((info, _)) = self.unschedulable.remove(key) {
-                self.requeue(host, now, info, Strategy::Immediately, event::FORCE_ACTIVATE);
-            } else if let Some(info) = self.backoff.remove(key, &less) {
+                let patient = info.preempts_again;
+                let strategy = if patient { Strategy::AfterBackoff } else { Strategy::Immediately };
+                self.requeue(host, now, info, strategy, event::FORCE_ACTIVATE);
+            } else if !self.backoff.get(key).is_some_and(|it| it.preempts_again)
+                && let Some(info) = self.backoff.remove(key, &less)
+            {
                 self.make_active(host, now, info, event::FORCE_ACTIVATE);
             } else if let Some(pod) = self.in_flight.by_key(key) {
                 let pod = Object::Pod(Arc::clone(pod.pod()));

@@ -75,6 +75,15 @@ impl Scheduler {
         info.pod = Arc::clone(&current);
         info.unschedulable_plugins = failure.unschedulable_plugins;
         info.pending_plugins = failure.pending_plugins;
+        match nominating {
+            Nominating::Node(node) if self.queue.nominated_node(&uid).is_some() => {
+                let pod = current.key();
+                tracing::warn!(%pod, %node, "pods are preempted again: others took the room");
+                info.preempts_again = true;
+            }
+            Nominating::Clear => info.preempts_again = false,
+            Nominating::Node(_) | Nominating::Keep => {}
+        }
         let (queue, host) = self.queue_and_host();
         if let Err(error) = queue.add_unschedulable_if_not_present(&host, now, info) {
             tracing::warn!(%error, "pod came back to the queue twice");

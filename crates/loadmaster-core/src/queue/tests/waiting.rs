@@ -140,6 +140,23 @@ fn where_nobody_is_active_the_pod_whose_backoff_ends_first_is_tried_but_not_afte
     assert_eq!(it.part("error"), Some(QueuePart::Backoff));
 }
 
+/// k/k#130429.
+#[test]
+fn a_pod_that_preempts_again_waits_out_its_backoff_also_when_it_is_activated() {
+    let mut it = Bench::new();
+    it.add(secs(0), pod("a"));
+    let mut info = it.pop().unwrap();
+    info.preempts_again = true;
+    assert_eq!(it.reject(secs(0), info, &["Fit"]), Ok(QueuePart::Unschedulable));
+    for _ in 0..2 {
+        it.queue.activate(&it.host, secs(0), &[key("a")]);
+        assert_eq!(it.part("a"), Some(QueuePart::Backoff));
+        assert!(!it.queue.has_next());
+    }
+    it.wait(secs(2));
+    assert_eq!(it.drain(), ["a"]);
+}
+
 #[test]
 fn a_pod_that_nothing_wakes_is_tried_after_five_minutes() {
     let mut it = Bench::new();
