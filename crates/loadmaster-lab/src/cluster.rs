@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use jiff::Timestamp;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -75,8 +76,7 @@ impl Drop for Controllers {
 }
 
 impl Cluster {
-    /// Starts a cluster and answers when its API server listens and its nodes are Ready. Dropping the
-    /// future before gives it up.
+    /// Starts a cluster and answers when its API server listens and its nodes are Ready.
     ///
     /// # Errors
     /// [`StartError`] when the address cannot be had.
@@ -92,13 +92,11 @@ impl Cluster {
                 tracing::error!(name, error = %status.message, "a node was refused");
             }
             nodes.push(name);
-            // Thousands of nodes take seconds, in which a caller may change its mind.
-            tokio::task::yield_now().await;
         }
         let mut manager = Manager::with_defaults(api)
             .with(HollowNodes::new(options.template))
             .with(HollowPods::default());
-        manager.settle_among_others().await;
+        manager.settle(Timestamp::now);
         let stop = CancellationToken::new();
         let task = tokio::spawn(manager.run(stop.clone()));
         Ok(Self { server, nodes, controllers: Controllers { stop, task } })

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -97,36 +96,20 @@ impl Up {
             (true, _) => None,
             (false, given) => Some(scheduler::find(given.as_deref())?),
         };
+        let claim = Files::in_dir(&self.state.state_dir).claim()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .context("cannot start the runtime")?;
-        // Signals are heard before there are files that one of them could leave behind.
-        let stopped = {
-            let _entered = runtime.enter();
-            stop_signal().context("cannot listen for signals")?
-        };
-        let claim = Files::in_dir(&self.state.state_dir).claim()?;
         // The main thread starts the scheduler, so that it lives until the very end.
-        runtime.block_on(self.serve(&claim, scheduler, stopped))?;
+        runtime.block_on(self.serve(&claim, scheduler))?;
         Ok(ExitCode::SUCCESS)
     }
 
     /// Runs the cluster until a signal comes.
-    async fn serve(
-        &self,
-        claim: &Claim,
-        scheduler: Option<PathBuf>,
-        stopped: impl Future<Output = ()>,
-    ) -> anyhow::Result<()> {
-        let mut stopped = pin!(stopped);
-        let started = tokio::select! {
-            () = &mut stopped => {
-                self.say_gone();
-                return Ok(());
-            }
-            started = Cluster::start(self.cluster_options()) => started,
-        };
+    async fn serve(&self, claim: &Claim, scheduler: Option<PathBuf>) -> anyhow::Result<()> {
+        let stopped = stop_signal().context("cannot listen for signals")?;
+        let started = Cluster::start(self.cluster_options()).await;
         let mut cluster = started.map_err(|error| UserError::from_start(&error))?;
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| claim.files().kubeconfig());
         let kubeconfig = std::path::absolute(&kubeconfig)?;
@@ -163,15 +146,10 @@ impl Up {
         if let Some(fault) = fault {
             anyhow::bail!("{fault}; this is a fault of `lab`, please report it");
         }
-        self.say_gone();
-        Ok(())
-    }
-
-    /// The last word to a person who watches.
-    fn say_gone(&self) {
         if self.output == Format::Text && !self.in_background {
             note("The lab cluster is gone.");
         }
+        Ok(())
     }
 
     fn cluster_options(&self) -> ClusterOptions {

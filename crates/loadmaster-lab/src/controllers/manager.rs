@@ -72,13 +72,6 @@ impl Manager {
         self.next_time()
     }
 
-    /// As [`Manager::settle`] by the clock on the wall, and lets other tasks run after each round.
-    pub(crate) async fn settle_among_others(&mut self) {
-        while self.round(Timestamp::now) {
-            tokio::task::yield_now().await;
-        }
-    }
-
     /// Lets every controller work once; returns whether there was anything to do.
     fn round(&mut self, clock: impl Fn() -> Timestamp) -> bool {
         let mut busy = false;

@@ -177,26 +177,6 @@ fn a_lab_in_the_foreground_ends_on_a_signal() {
 /// Every refusal ends in what to do, with exit code 2, in the foreground and in the background, and
 /// leaves no files.
 #[test]
-fn a_signal_while_the_nodes_are_made_ends_the_lab_and_leaves_nothing() {
-    let folder = Folder::new();
-    let lab = folder
-        .command(&["up", "--no-scheduler", "--nodes", "20000"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    while !folder.state().join("lab.lock").exists() {
-        std::thread::yield_now();
-    }
-    let kill = Command::new("kill").args(["-TERM", &lab.id().to_string()]).status();
-    assert!(kill.unwrap().success());
-    let output = lab.wait_with_output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(output.stdout.is_empty(), "the lab went on: {output:?}");
-    assert!(!folder.state().exists());
-}
-
-#[test]
 fn refusals_say_what_to_do() {
     let folder = Folder::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

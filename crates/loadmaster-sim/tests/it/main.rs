@@ -5,6 +5,8 @@ mod behaviour;
 #[cfg(test)]
 mod extenders;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod history;
 #[cfg(test)]
 mod plugins;

@@ -49,7 +49,7 @@ impl Score for Panics {
     fn score(&self, cx: Cycle<'_>, _: &CycleState, _: &NodeInfo) -> Outcome<i64> {
         maybe(cx, "Score");
         // Outside of what a score may be, where it is told to.
-        Ok(if cx.pod.label("score") == Some("101") { 101 } else { 0 })
+        Ok(cx.pod.label("score").and_then(|it| it.parse().ok()).unwrap_or(0))
     }
 }
 
