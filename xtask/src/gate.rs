@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::testing::{self, Output};
 
-/// Check the course's plugins over a framework built with them.
+/// Check the labs' plugins over a framework built with them.
 ///
 /// Ends with 0 when every check passes, or, with --break, when every variant that is broken on
 /// purpose is caught; else with 1.

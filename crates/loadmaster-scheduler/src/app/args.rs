@@ -15,8 +15,8 @@ use super::{completions::Completions, config::Config, explain::Explain};
     name = "scheduler",
     version = concat!(env!("CARGO_PKG_VERSION"), " (decides as kube-scheduler 1.36)"),
     args_conflicts_with_subcommands = true,
-    after_help = "Exit codes: 0 stopped on request, 2 bad usage, configuration or cluster, 70 a \
-                  fault of the program."
+    after_help = "Exit codes: 0 stopped on request, 1 stopped by a second signal or a check found \
+                  something, 2 bad usage, configuration or cluster, 70 a fault of the program."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
