@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use loadmaster_framework::{
     Binding, Candidates, Code, Cycle, CycleState, Enqueue, Handle, Hint, Interest, NodeInfo,
     NodeToStatus, Nominating, Outcome, Permission, PluginError, PodInfo, PostFilterResult,
-    PreBindInput, PreBindStep, PreEnqueue, PreFlight, QueuedPodInfo, QueueingHint, Slot, Status,
-    api::Text,
+    PreBindInput, PreBindStep, PreEnqueue, PreFilter, PreFlight, QueuedPodInfo, QueueingHint, Slot,
+    Status, api::Text,
 };
 
 use super::{At, PluginSet, Profile, guard::guarded};
@@ -212,20 +212,10 @@ impl Profile {
         added: &PodInfo,
         node: &NodeInfo,
     ) -> Outcome {
-        let SkipFilter(skip) = state.try_get().copied().unwrap_or_default();
-        for At { plugin, name, hook } in &self.pre_filter {
-            if skip.contains(*plugin) {
-                continue;
-            }
-            let call = || hook.add_pod(cx, state, added, node);
-            flatten(guarded(name, "PreFilterExtensionAddPod", Some(node.name()), call)).map_err(
-                |status| {
-                    let text = format!("running AddPod on PreFilter plugin {name:?}: {status}");
-                    Status::error(text).with_plugin(name)
-                },
-            )?;
-        }
-        Ok(())
+        let names = ("AddPod", "PreFilterExtensionAddPod");
+        self.tell_pre_filters(state, node, names, |hook, state| {
+            hook.add_pod(cx, state, added, node)
+        })
     }
 
     /// What-if: tells the PreFilter plugins that `removed` is off `node` now.
@@ -239,17 +229,30 @@ impl Profile {
         removed: &PodInfo,
         node: &NodeInfo,
     ) -> Outcome {
+        let names = ("RemovePod", "PreFilterExtensionRemovePod");
+        self.tell_pre_filters(state, node, names, |hook, state| {
+            hook.remove_pod(cx, state, removed, node)
+        })
+    }
+
+    /// Tells each PreFilter plugin that has something to say for the pod of a change on `node`.
+    fn tell_pre_filters(
+        &self,
+        state: &mut CycleState,
+        node: &NodeInfo,
+        (what, point): (&'static str, &'static str),
+        tell: impl Fn(&dyn PreFilter, &mut CycleState) -> Outcome,
+    ) -> Outcome {
         let SkipFilter(skip) = state.try_get().copied().unwrap_or_default();
         for At { plugin, name, hook } in &self.pre_filter {
             if skip.contains(*plugin) {
                 continue;
             }
-            let call = || hook.remove_pod(cx, state, removed, node);
-            flatten(guarded(name, "PreFilterExtensionRemovePod", Some(node.name()), call))
-                .map_err(|status| {
-                    let text = format!("running RemovePod on PreFilter plugin {name:?}: {status}");
-                    Status::error(text).with_plugin(name)
-                })?;
+            let call = || tell(&**hook, state);
+            flatten(guarded(name, point, Some(node.name()), call)).map_err(|status| {
+                let text = format!("running {what} on PreFilter plugin {name:?}: {status}");
+                Status::error(text).with_plugin(name)
+            })?;
         }
         Ok(())
     }

@@ -131,9 +131,10 @@ impl Scheduler {
     /// binds.
     fn pre_bind(&mut self, now: Duration, uid: &Text, mut input: PreBindInput) {
         loop {
-            self.cache.update_snapshot(&mut self.snapshot);
             let Some(cycle) = self.bindings.get_mut(uid) else { return };
             let Some(&at) = cycle.pre_binds.first() else { return self.bind(now, uid) };
+            // What the plugin wrote or waited for may have changed since the cycle.
+            self.cache.update_snapshot(&mut self.snapshot);
             let plugins = self.profiles.at(cycle.profile);
             let name = plugins.scheduler_name();
             let cx = Cycle { pod: &cycle.assumed, snapshot: &self.snapshot, profile: name, now };
