@@ -1,28 +1,23 @@
-//! A lab cluster, a line to it that can be cut, and the binary as a child process.
+//! A cluster, a line to it that can be cut, and the binary as a child process.
+
+mod lab;
+mod line;
+mod real;
 
 use std::{
     io::Write,
     process::{ExitStatus, Stdio},
-    sync::Arc,
     time::Duration,
 };
 
-use loadmaster_lab::{
-    api::DeleteOptions,
-    kubelet::{NodeTemplate, node},
-    resources::Collection,
-    server::{LabServer, Options},
-};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 use tokio::{
-    io::{AsyncBufReadExt, BufReader, Lines, copy_bidirectional},
-    net::{TcpListener, TcpStream},
+    io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStderr, Command},
-    sync::watch,
-    task::JoinSet,
 };
+
+pub(crate) use lab::Lab;
 
 /// Whatever a test waits for comes long before this.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -30,142 +25,6 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Waits, and fails the test where there is nothing to wait for.
 pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("no {what}"))
-}
-
-/// An API server and a line to it.
-pub(crate) struct Lab {
-    server: LabServer,
-    line: Line,
-}
-
-impl Lab {
-    /// `history` is how many changes watches can resume over.
-    pub(crate) async fn start(history: usize) -> Self {
-        let server = LabServer::start(Options { history, ..Options::default() }).await.unwrap();
-        let line = Line::start(server.address().to_string()).await;
-        Self { server, line }
-    }
-
-    /// Where the scheduler is to look for it.
-    pub(crate) fn url(&self) -> &str {
-        &self.line.url
-    }
-
-    /// Breaks every connection, and refuses new ones until [`Lab::mend`].
-    pub(crate) fn cut(&self) {
-        self.line.up.send_replace(false);
-    }
-
-    pub(crate) fn mend(&self) {
-        self.line.up.send_replace(true);
-    }
-
-    pub(crate) fn add_node(&self, name: &str) {
-        let object = node(name, None, &NodeTemplate::default());
-        self.server.api().create(Collection::NODES.resource(), "", object, false).unwrap();
-    }
-
-    pub(crate) fn remove_node(&self, name: &str) {
-        let nodes = Collection::NODES.resource();
-        self.server.api().delete(nodes, "", name, &DeleteOptions::default()).unwrap();
-    }
-
-    /// A pod of `scheduler`, with these fields laid over its specification.
-    pub(crate) fn add_pod(&self, name: &str, scheduler: &str, more: Value) {
-        let mut spec = json!({
-            "schedulerName": scheduler,
-            "containers": [{"name": "main", "image": "registry.k8s.io/pause:3.9"}],
-            // There are no controllers here to take this taint off a new node.
-            "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}],
-        });
-        if let (Some(spec), Value::Object(more)) = (spec.as_object_mut(), more) {
-            spec.extend(more);
-        }
-        let pod = json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec});
-        self.server.api().create(Collection::PODS.resource(), "default", pod, false).unwrap();
-    }
-
-    /// Waits until `found` finds something in the objects of a collection.
-    pub(crate) async fn wait_all<T>(
-        &self,
-        collection: Collection,
-        what: &str,
-        found: impl Fn(&[Arc<Value>]) -> Option<T>,
-    ) -> T {
-        let mut changes = self.server.store().any_change();
-        let search = async {
-            loop {
-                changes.mark_unchanged();
-                if let Some(it) = found(&self.server.store().list(collection, None).0) {
-                    return it;
-                }
-                changes.changed().await.unwrap();
-            }
-        };
-        soon(what, search).await
-    }
-
-    /// Waits until `found` finds something in one object of a collection.
-    pub(crate) async fn wait<T>(
-        &self,
-        collection: Collection,
-        what: &str,
-        found: impl Fn(&Value) -> Option<T>,
-    ) -> T {
-        self.wait_all(collection, what, |all| all.iter().find_map(|it| found(it))).await
-    }
-
-    /// Waits until the pod is bound; to which node.
-    pub(crate) async fn node_of(&self, pod: &str) -> String {
-        let bound = |it: &Value| {
-            let node = it["spec"]["nodeName"].as_str().filter(|it| !it.is_empty());
-            (it["metadata"]["name"] == pod).then_some(node?.to_owned())
-        };
-        self.wait(Collection::PODS, &format!("node for {pod}"), bound).await
-    }
-
-    /// Waits for an event of this reason about the pod; its text.
-    pub(crate) async fn event(&self, pod: &str, reason: &str) -> Value {
-        let about = |it: &Value| {
-            (it["involvedObject"]["name"] == pod && it["reason"] == reason).then(|| it.clone())
-        };
-        self.wait(Collection::EVENTS, &format!("{reason} about {pod}"), about).await
-    }
-}
-
-/// A TCP relay that can be cut.
-struct Line {
-    url: String,
-    up: watch::Sender<bool>,
-    _task: JoinSet<()>,
-}
-
-impl Line {
-    async fn start(target: String) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let (up, is_up) = watch::channel(true);
-        let mut task = JoinSet::new();
-        task.spawn(async move {
-            let mut relays = JoinSet::new();
-            loop {
-                let (mut near, _) = listener.accept().await.unwrap();
-                let (target, mut is_up) = (target.clone(), is_up.clone());
-                relays.spawn(async move {
-                    if !*is_up.borrow() {
-                        return;
-                    }
-                    let mut far = TcpStream::connect(target).await.unwrap();
-                    tokio::select! {
-                        _ = copy_bidirectional(&mut near, &mut far) => {}
-                        _ = is_up.wait_for(|it| !it) => {}
-                    }
-                });
-            }
-        });
-        Self { url, up, _task: task }
-    }
 }
 
 /// The binary, running.
@@ -183,8 +42,8 @@ impl Scheduler {
 
     /// A default scheduler of `lab`, once it schedules.
     pub(crate) async fn of(lab: &Lab, args: &[&str]) -> Self {
-        let fixed = ["--leader-elect=false", "--master", lab.url()];
-        let mut scheduler = Self::start(&[&fixed, args].concat());
+        let mut scheduler =
+            Self::start(&[&["--leader-elect=false"], &*lab.access(), args].concat());
         scheduler.says("scheduling begins").await;
         scheduler
     }
