@@ -42,6 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("loadmaster-lab", &[]),
     ("xtask", &[]),
+    ("xtask-images", &[]),
     ("xtask-labs", &[]),
 ];
 

@@ -1,0 +1,12 @@
+//! From the scheduler's source to an image: what the machine has room for, the build for each
+//! platform, and the OCI layout that is pushed.
+//!
+//! The parts meet in one place, the [`layout`]: a folder `target/images/NAME` that holds the finished
+//! image as the OCI image specification has it. Building writes it, pushing and verifying read it.
+
+pub mod digest;
+pub mod layout;
+pub mod oci;
+pub mod reference;
+pub mod size;
+pub mod topology;
