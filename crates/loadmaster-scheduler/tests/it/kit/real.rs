@@ -30,6 +30,7 @@ static SERVER: LazyLock<Option<Server>> = LazyLock::new(|| {
 static TURN: Mutex<()> = Mutex::new(());
 /// The token of the tests' administrator.
 const TOKEN: &str = "administrator-of-the-tests";
+const API_SERVER_LOG: &str = "kube-apiserver.log";
 const JSON: &str = "application/json";
 
 /// An empty real cluster, until it is dropped.
@@ -113,14 +114,16 @@ struct Server {
     address: String,
     rest: Rest,
     hands: Runtime,
-    _folder: TempDir,
 }
 
 impl Server {
     fn start(assets: &Path) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let address = start_programs(assets, folder.path());
-        let kubeconfig = folder.path().join("kubeconfig");
+        // It lasts as long as the process, which takes nothing away at its end.
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-api-server");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let address = start_programs(assets, &folder);
+        let kubeconfig = folder.join("kubeconfig");
         write_kubeconfig(&kubeconfig, &address);
         let hands = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -131,8 +134,11 @@ impl Server {
             kubeconfig: Some((kubeconfig, "the tests".to_owned())),
             ..ClientOptions::default()
         };
-        let rest = wait(&hands, ready(options));
-        Self { address, rest, hands, _folder: folder }
+        let log = folder.join(API_SERVER_LOG);
+        let rest = wait(&hands, ready(options)).unwrap_or_else(|| {
+            panic!("kube-apiserver is not ready: {}", fs::read_to_string(log).unwrap())
+        });
+        Self { address, rest, hands }
     }
 
     /// Takes away what an earlier test has left.
@@ -172,17 +178,17 @@ fn wait<T: Send + 'static>(hands: &Runtime, future: impl Future<Output = T> + Se
 }
 
 /// Waits until the server says that it is ready.
-async fn ready(options: ClientOptions) -> Rest {
+async fn ready(options: ClientOptions) -> Option<Rest> {
     for _ in 0..600 {
         if let Ok(cluster) = connect(&options, Duration::from_secs(30)).await
             && cluster.rest.call(Method::GET, "/readyz", JSON, None).await.is_ok()
         {
-            return cluster.rest;
+            return Some(cluster.rest);
         }
         // A program of others tells no one when it is ready.
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    panic!("kube-apiserver of KUBEBUILDER_ASSETS does not become ready")
+    None
 }
 
 fn write_kubeconfig(file: &Path, address: &str) {
@@ -213,13 +219,15 @@ fn start_programs(assets: &Path, folder: &Path) -> String {
             "--unsafe-no-fsync".to_owned(),
         ],
     );
-    let key = folder.join("service-account.key");
-    fs::write(&key, rcgen::KeyPair::generate().unwrap().serialize_pem()).unwrap();
+    let pair = rcgen::KeyPair::generate().unwrap();
+    let (key, public) = (folder.join("service-account.key"), folder.join("service-account.pub"));
+    fs::write(&key, pair.serialize_pem()).unwrap();
+    fs::write(&public, pair.public_key_pem()).unwrap();
     let tokens = folder.join("tokens.csv");
     fs::write(&tokens, format!("{TOKEN},admin,admin,\"system:masters\"\n")).unwrap();
     run(
         assets.join("kube-apiserver"),
-        &folder.join("kube-apiserver.log"),
+        &folder.join(API_SERVER_LOG),
         &[
             format!("--etcd-servers={etcd}"),
             "--bind-address=127.0.0.1".to_owned(),
@@ -227,7 +235,7 @@ fn start_programs(assets: &Path, folder: &Path) -> String {
             format!("--cert-dir={}", folder.join("certificates").display()),
             format!("--token-auth-file={}", tokens.display()),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-            format!("--service-account-key-file={}", key.display()),
+            format!("--service-account-key-file={}", public.display()),
             format!("--service-account-signing-key-file={}", key.display()),
             "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
             "--authorization-mode=RBAC".to_owned(),
