@@ -88,7 +88,7 @@ impl Scheduler {
         let queue = QueueOptions {
             pod_initial_backoff: options.pod_initial_backoff,
             pod_max_backoff: options.pod_max_backoff,
-            ..QueueOptions::default()
+            pod_max_in_unschedulable_pods: options.pod_max_in_unschedulable_pods,
         };
         Ok(Self {
             profiles,

@@ -21,6 +21,8 @@ pub struct SchedulerOptions {
     pub pod_initial_backoff: Duration,
     /// Backoff never grows beyond this.
     pub pod_max_backoff: Duration,
+    /// A pod that waits for a change for longer is tried anyway.
+    pub pod_max_in_unschedulable_pods: Duration,
     /// Extenders, in the order of the configuration.
     pub extenders: Vec<ExtenderSpec>,
     /// Draws among equal nodes come from this alone.
@@ -47,6 +49,7 @@ impl SchedulerOptions {
                 .unwrap_or(0),
             pod_initial_backoff: seconds(loaded.config.pod_initial_backoff_seconds),
             pod_max_backoff: seconds(loaded.config.pod_max_backoff_seconds),
+            pod_max_in_unschedulable_pods: Self::default().pod_max_in_unschedulable_pods,
             extenders: loaded.config.extenders.iter().map(ExtenderSpec::from).collect(),
             seed: 0,
         })
@@ -60,6 +63,7 @@ impl Default for SchedulerOptions {
             percentage_of_nodes_to_score: 0,
             pod_initial_backoff: Duration::from_secs(1),
             pod_max_backoff: Duration::from_secs(10),
+            pod_max_in_unschedulable_pods: Duration::from_mins(5),
             extenders: Vec::new(),
             seed: 0,
         }

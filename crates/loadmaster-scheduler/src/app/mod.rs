@@ -3,6 +3,7 @@
 mod args;
 mod completions;
 mod config;
+mod effective;
 mod explain;
 mod run;
 
@@ -60,7 +61,7 @@ impl SchedulerCommand {
     /// Reads the command line of the process and does what it asks for. Whatever goes wrong is said
     /// on standard error, with what to do.
     pub fn run(self) -> ExitCode {
-        let cli = match Cli::try_parse() {
+        let cli = match Cli::try_parse_from(args::hyphenated(std::env::args_os())) {
             Ok(cli) => cli,
             Err(error) => {
                 // Help and version are answers, on standard output and with code 0.

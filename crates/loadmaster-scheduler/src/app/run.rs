@@ -13,7 +13,8 @@ use loadmaster_k8s::{client::ClientOptions, needs};
 
 use super::{
     args::Run,
-    config::{located, read_config},
+    config::located,
+    effective::{self, Effective, effective},
 };
 use crate::{
     logs,
@@ -21,10 +22,17 @@ use crate::{
 };
 
 pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Result<ExitCode> {
-    let loaded = read_config(args.config.as_deref(), registry, gates)?;
-    logs::start(args.verbosity, args.logging_format);
-    let mut options = SchedulerOptions::from_config(&loaded, registry, gates)?;
+    let Effective { loaded, gates, notes } = effective(args, registry, gates)?;
+    if let Some(file) = &args.write_config_to {
+        return effective::write(&loaded, file).map(|()| ExitCode::SUCCESS);
+    }
+    logs::start(args.logging.verbosity, args.logging.logging_format);
+    for note in notes {
+        tracing::warn!("{note}");
+    }
+    let mut options = SchedulerOptions::from_config(&loaded, registry, &gates)?;
     options.seed = args.seed.unwrap_or_else(any_seed);
+    options.pod_max_in_unschedulable_pods = args.pod_max_in_unschedulable_pods_duration.to_std();
     announce(args, &loaded, &options);
     let kinds = needs::kinds_of(&options.profiles);
     let scheduler = Scheduler::new(options)?;
@@ -48,7 +56,7 @@ fn announce(args: &Run, loaded: &Loaded, options: &SchedulerOptions) {
     for warning in &loaded.warnings {
         tracing::warn!("{}", located(&file, warning));
     }
-    if args.leader_elect.unwrap_or(loaded.config.leader_election.leader_elect) {
+    if loaded.config.leader_election.leader_elect {
         tracing::warn!(
             "leader election is asked for and not there yet: this scheduler runs without, so run no \
              second copy of it; `leaderElection: {{leaderElect: false}}` or --leader-elect=false \
@@ -75,7 +83,7 @@ fn announce(args: &Run, loaded: &Loaded, options: &SchedulerOptions) {
 }
 
 fn client_options(args: &Run, loaded: &Loaded) -> ClientOptions {
-    let flag = args.kubeconfig.clone().map(|it| (it, "--kubeconfig".to_owned()));
+    let flag = args.client.kubeconfig.clone().map(|it| (it, "--kubeconfig".to_owned()));
     let configured =
         Some(&loaded.config.client_connection.kubeconfig).filter(|it| !it.is_empty()).map(|it| {
             let file = named(args.config.as_deref());
@@ -83,8 +91,8 @@ fn client_options(args: &Run, loaded: &Loaded) -> ClientOptions {
         });
     ClientOptions {
         kubeconfig: flag.or(configured),
-        context: args.context.clone(),
-        master: args.master.clone(),
+        context: args.client.context.clone(),
+        master: args.client.master.clone(),
     }
 }
 

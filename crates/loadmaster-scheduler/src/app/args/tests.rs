@@ -1,0 +1,37 @@
+use clap::Parser;
+
+use super::*;
+
+pub(super) fn parse(args: &[&str]) -> Result<Run, clap::Error> {
+    let args = [&["scheduler"], args].concat();
+    Cli::try_parse_from(hyphenated(args.iter().map(Into::into))).map(|it| it.run)
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    <Cli as clap::CommandFactory>::command().debug_assert();
+}
+
+#[test]
+fn a_flag_that_is_given_twice_has_its_last_value() {
+    let run = parse(&["--secure-port=1", "--secure-port=2"]).unwrap();
+    assert_eq!(run.serving.secure_port, 2);
+}
+
+#[test]
+fn underscores_in_a_flags_name_are_hyphens_and_stay_in_its_value() {
+    let run = parse(&["--leader_elect_resource_name=my_lease"]).unwrap();
+    assert_eq!(run.leader.leader_elect_resource_name.as_deref(), Some("my_lease"));
+}
+
+#[test]
+fn a_flag_that_is_gone_is_refused_with_the_nearest() {
+    let error = parse(&["--tls-cert", "a"]).unwrap_err().to_string();
+    assert!(error.contains("--tls-cert-file"), "{error}");
+}
+
+#[test]
+fn a_duration_without_a_unit_is_refused() {
+    let error = parse(&["--leader-elect-lease-duration=15"]).unwrap_err().to_string();
+    assert!(error.contains("write a number with a unit"), "{error}");
+}
