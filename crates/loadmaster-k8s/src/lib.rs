@@ -2,7 +2,7 @@
 //!
 //! [`client`] finds the cluster, [`watch`] turns its objects into changes for the core, [`act`] does
 //! what the core asks for, [`events`] records what happened where users look for it,
-//! and [`extender`] calls HTTP extenders. Objects are
+//! [`leader`] lets one of several schedulers work, and [`extender`] calls HTTP extenders. Objects are
 //! decoded straight into the framework's types, which skip what no scheduler reads.
 
 pub mod act;
@@ -10,6 +10,7 @@ pub mod client;
 pub mod events;
 pub mod extender;
 pub mod kind;
+pub mod leader;
 pub mod needs;
 pub mod rest;
 pub mod watch;

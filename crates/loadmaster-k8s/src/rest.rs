@@ -1,11 +1,17 @@
 //! One call to the API server, and what can go wrong with it.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::time::{Instant, sleep_until};
+
+use crate::leader::{Fence, NotLeading};
 
 /// Why a call came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +35,10 @@ pub enum CallError {
     /// The connection failed; the server may have done it all the same.
     #[error("{0}")]
     Transport(String),
+    /// This scheduler did not lead when the call was to begin, or does not lead any more; in the
+    /// latter case the server may have done it all the same.
+    #[error("the call was given up: {0}")]
+    NotLeading(#[from] NotLeading),
     /// The answer could not be read.
     #[error("the answer cannot be read: {0}")]
     Unreadable(String),
@@ -85,6 +95,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 pub struct Rest {
     client: kube::Client,
     limit: Duration,
+    fence: Option<Fence>,
+    rate: Option<Arc<Rate>>,
 }
 
 impl std::fmt::Debug for Rest {
@@ -103,7 +115,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 impl Rest {
     /// Calls by `client`, each of which may take `limit`.
     pub fn new(client: kube::Client, limit: Duration) -> Self {
-        Self { client, limit }
+        Self { client, limit, fence: None, rate: None }
     }
 
     pub(crate) fn client(&self) -> &kube::Client {
@@ -114,6 +126,19 @@ impl Rest {
     #[must_use]
     pub fn with_limit(&self, limit: Duration) -> Self {
         Self { limit, ..self.clone() }
+    }
+
+    /// The same client, whose calls that change anything are made only while this scheduler leads.
+    #[must_use]
+    pub fn with_fence(&self, fence: Option<Fence>) -> Self {
+        Self { fence, ..self.clone() }
+    }
+
+    /// The same client with a bound on how often it calls, in common with its clones: `qps` calls a
+    /// second in the long run, `burst` at once. Not above 0 is no bound, as upstream.
+    #[must_use]
+    pub fn with_rate(&self, qps: f32, burst: u32) -> Self {
+        Self { rate: (qps > 0.0).then(|| Arc::new(Rate::new(qps, burst))), ..self.clone() }
     }
 
     /// Makes a call and returns the answer's body. A call that the server is too busy for (429) is
@@ -129,8 +154,26 @@ impl Rest {
         body: Option<&Value>,
     ) -> Result<Vec<u8>, CallError> {
         let body = body.map(Value::to_string).unwrap_or_default().into_bytes();
+        let changes = method != Method::GET;
+        let call = self.until_answered(method, path, content_type, body);
+        match &self.fence {
+            Some(fence) if changes => fence.guard(call).await?,
+            _ => call.await,
+        }
+    }
+
+    async fn until_answered(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &'static str,
+        body: Vec<u8>,
+    ) -> Result<Vec<u8>, CallError> {
         let mut busy = 0;
         loop {
+            if let Some(rate) = &self.rate {
+                rate.turn().await;
+            }
             match self.try_once(&method, path, content_type, &body).await {
                 Err(CallError::Answer { code: 429, retry_after, .. })
                     if busy < PATIENCE_WITH_429 =>
@@ -183,6 +226,37 @@ impl Rest {
     }
 }
 
+/// How often calls may be made (client-go: `flowcontrol`). Turns are given out in order.
+#[derive(Debug)]
+struct Rate {
+    interval: Duration,
+    burst: u32,
+    /// When the turns given out so far would be over at an even pace.
+    paid: Mutex<Option<Instant>>,
+}
+
+impl Rate {
+    fn new(qps: f32, burst: u32) -> Self {
+        let interval = Duration::from_secs_f64(1.0 / f64::from(qps));
+        Self { interval, burst: burst.max(1), paid: Mutex::new(None) }
+    }
+
+    /// Waits for a turn.
+    async fn turn(&self) {
+        let now = Instant::now();
+        let turn = {
+            let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+            let over = paid.unwrap_or(now).max(now) + self.interval;
+            *paid = Some(over);
+            over
+        };
+        let credit = self.interval * self.burst;
+        if let Some(begin) = turn.checked_sub(credit).filter(|it| *it > now) {
+            sleep_until(begin).await;
+        }
+    }
+}
+
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(crate) const MERGE: &str = "application/merge-patch+json";
@@ -222,6 +296,26 @@ mod tests {
         let error = refusal(StatusCode::NOT_FOUND, body, None);
         assert_eq!(error.to_string(), r#"pods "a" not found (404 NotFound)"#);
         assert!(error.is(StatusCode::NOT_FOUND));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_come_in_a_burst_and_then_at_an_even_pace() {
+        let rate = Rate::new(10.0, 3);
+        let start = Instant::now();
+        let mut begun = Vec::new();
+        for _ in 0..5 {
+            rate.turn().await;
+            begun.push(start.elapsed().as_millis());
+        }
+        assert_eq!(begun[..3], [0, 0, 0]);
+        assert!((100..=101).contains(&begun[3]) && (200..=201).contains(&begun[4]), "{begun:?}");
+        // A second of rest is worth a burst again, and no more than that.
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let start = Instant::now();
+        for _ in 0..4 {
+            rate.turn().await;
+        }
+        assert!((100..=101).contains(&start.elapsed().as_millis()));
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(crate) struct Asked {
 /// See the [module](self). When the script is at its end, answers are silence.
 pub(crate) struct TestServer {
     url: String,
-    asked: mpsc::UnboundedReceiver<Asked>,
+    pub(crate) asked: mpsc::UnboundedReceiver<Asked>,
     task: JoinHandle<()>,
 }
 
