@@ -16,6 +16,7 @@ mod eviction;
 mod lifecycle;
 mod reviews;
 mod scale;
+mod tokens;
 mod update;
 pub mod views;
 
@@ -24,6 +25,7 @@ pub use update::{FieldValidation, Part, PatchRequest, Written};
 
 use std::sync::{Arc, Mutex};
 
+use crate::auth::Auth;
 use crate::resources::Resource;
 use crate::status::Status;
 use crate::store::{Object, Store};
@@ -35,17 +37,24 @@ pub struct Api {
     applied: Arc<apply::Ownership>,
     /// One create at a time where a quota is counted, so that two cannot share what is left.
     quota_turn: Arc<Mutex<()>>,
+    auth: Arc<Auth>,
 }
 
 impl Api {
     /// The operations on `store`.
     pub fn new(store: Arc<Store>) -> Self {
-        Self { store, applied: Arc::default(), quota_turn: Arc::default() }
+        let auth = Arc::new(Auth::new());
+        Self { store, applied: Arc::default(), quota_turn: Arc::default(), auth }
     }
 
     /// The state that everything works on.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    /// The cluster's certificate authority, and the key of its tokens.
+    pub fn auth(&self) -> &Auth {
+        &self.auth
     }
 
     /// One object, in the shape of the resource that it is read through.

@@ -9,6 +9,7 @@
 //! `kubelet` react to it.
 
 pub mod api;
+pub mod auth;
 pub mod cli;
 pub mod cluster;
 pub mod controllers;

@@ -314,6 +314,8 @@ const FORWARD: Subresource =
     foreign("portforward", "", "", "PodPortForwardOptions", Verbs::Connect);
 const RESIZE: Subresource = sub("resize", Verbs::Part);
 const LOG: Subresource = sub("log", Verbs::GetOnly);
+const TOKEN: Subresource =
+    foreign("token", "authentication.k8s.io", "v1", "TokenRequest", Verbs::CreateOnly);
 const FINALIZE: Subresource = sub("finalize", Verbs::UpdateOnly);
 
 const CORE: (&str, &str) = ("", "v1");
@@ -352,7 +354,7 @@ pub static RESOURCES: &[Resource] = &[
         .short(&["rc"]).all().generation().below(&[SCALE, STATUS]),
     namespaced(CORE, "resourcequotas", "resourcequota", "ResourceQuota", "resourcequotas").short(&["quota"]).below(&[STATUS]),
     namespaced(CORE, "secrets", "secret", "Secret", "secrets"),
-    namespaced(CORE, "serviceaccounts", "serviceaccount", "ServiceAccount", "serviceaccounts").short(&["sa"]),
+    namespaced(CORE, "serviceaccounts", "serviceaccount", "ServiceAccount", "serviceaccounts").short(&["sa"]).below(&[TOKEN]),
     namespaced(CORE, "services", "service", "Service", "services").short(&["svc"]).all().below(&[STATUS]),
     namespaced(APPS, "controllerrevisions", "controllerrevision", "ControllerRevision", "controllerrevisions.apps"),
     namespaced(APPS, "daemonsets", "daemonset", "DaemonSet", "daemonsets.apps")

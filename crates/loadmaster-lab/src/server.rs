@@ -1,12 +1,14 @@
 //! The API server: Kubernetes' HTTP interface over the [`Api`].
 //!
-//! Plain HTTP/1.1 on a loopback address, every caller administrator. One handler reads the request,
-//! `route` says what it means, and one module each answers it.
+//! Plain HTTP/1.1 on a loopback address, where who gives no credentials is the administrator, and
+//! HTTPS on another, where who gives none is anonymous. One handler reads the request, `route` says
+//! what it means, and one module each answers it.
 
 mod body;
 mod bootstrap;
 mod discovery;
 mod health;
+mod identity;
 mod list;
 mod log;
 mod negotiate;
@@ -17,6 +19,7 @@ mod query;
 mod respond;
 mod route;
 mod serve;
+mod tls;
 mod watch;
 
 use std::io;
@@ -25,13 +28,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::serve::ListenerExt as _;
+use axum::serve::{Listener, ListenerExt as _};
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Api;
+use crate::auth::AuthorityError;
 use crate::store::{DEFAULT_HISTORY, Store};
+use tls::TlsListener;
 
 /// How long open requests may take to end when the server stops.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -41,13 +46,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Options {
     /// Where to listen; port 0 takes a free one.
     pub address: SocketAddr,
+    /// Where to listen for HTTPS; port 0 takes a free one.
+    pub https: SocketAddr,
     /// How many changes per collection watches can resume over.
     pub history: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { address: (Ipv4Addr::LOCALHOST, 0).into(), history: DEFAULT_HISTORY }
+        let address = (Ipv4Addr::LOCALHOST, 0).into();
+        Self { address, https: address, history: DEFAULT_HISTORY }
     }
 }
 
@@ -63,17 +71,21 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
+    /// There is no certificate for the HTTPS listener.
+    #[error("cannot serve HTTPS")]
+    Certificate(#[from] AuthorityError),
 }
 
 /// A running API server.
 ///
-/// Dropping it stops it without waiting; [`LabServer::shutdown`] waits until the port is free.
+/// Dropping it stops it without waiting; [`LabServer::shutdown`] waits until the ports are free.
 #[derive(Debug)]
 pub struct LabServer {
     address: SocketAddr,
+    https: SocketAddr,
     api: Api,
     stop: CancellationToken,
-    task: Option<JoinHandle<()>>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl LabServer {
@@ -81,33 +93,26 @@ impl LabServer {
     /// listens.
     ///
     /// # Errors
-    /// [`StartError::Listen`].
+    /// [`StartError`].
     pub async fn start(options: Options) -> Result<Self, StartError> {
-        let address = options.address;
-        let listen = |source| StartError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
+        let (plain, address) = listen(options.address).await?;
+        let (secure, https) = listen(options.https).await?;
         let api = Api::new(Arc::new(Store::with_history(options.history)));
-        bootstrap::create(&api, address);
+        let certificate = api.auth().authority().server(https.ip())?;
+        let secure = TlsListener::new(secure, certificate)
+            .map_err(|source| StartError::Listen { address: https, source })?;
+        api.auth().serves_https(https);
+        bootstrap::create(&api, https);
         let stop = CancellationToken::new();
-        let state = serve::Server { api: api.clone(), stop: stop.clone() };
-        let router = Router::new().fallback(serve::handle).with_state(Arc::new(state));
         // Small answers and watch events should not wait for more to send.
-        let listener = listener.tap_io(|stream| {
+        let plain = plain.tap_io(|stream| {
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "cannot send small packets at once");
             }
         });
-        let stopped = stop.clone();
-        let task = tokio::spawn(async move {
-            let served = axum::serve(listener, router)
-                .with_graceful_shutdown(stopped.cancelled_owned())
-                .await;
-            if let Err(error) = served {
-                tracing::error!(%error, "serving ended");
-            }
-        });
-        Ok(Self { address, api, stop, task: Some(task) })
+        let server = |trusting| serve::Server { api: api.clone(), stop: stop.clone(), trusting };
+        let tasks = vec![serve(plain, server(true)), serve(secure, server(false))];
+        Ok(Self { address, https, api, stop, tasks })
     }
 
     /// Where it listens.
@@ -120,6 +125,16 @@ impl LabServer {
         format!("http://{}", self.address)
     }
 
+    /// Where it listens for HTTPS.
+    pub fn https_address(&self) -> SocketAddr {
+        self.https
+    }
+
+    /// Its HTTPS address as a URL.
+    pub fn https_url(&self) -> String {
+        format!("https://{}", self.https)
+    }
+
     /// The operations that it serves, for use inside the process.
     pub fn api(&self) -> &Api {
         &self.api
@@ -130,13 +145,13 @@ impl LabServer {
         self.api.store()
     }
 
-    /// Ends watches, lets other requests finish for two seconds at most, and frees the port.
+    /// Ends watches, lets other requests finish for two seconds at most, and frees the ports.
     pub async fn shutdown(mut self) {
         self.stop.cancel();
-        if let Some(mut task) = self.task.take()
-            && tokio::time::timeout(PATIENCE, &mut task).await.is_err()
-        {
-            task.abort();
+        let tasks = std::mem::take(&mut self.tasks);
+        let aborts: Vec<_> = tasks.iter().map(JoinHandle::abort_handle).collect();
+        if tokio::time::timeout(PATIENCE, futures::future::join_all(tasks)).await.is_err() {
+            aborts.iter().for_each(AbortHandle::abort);
         }
     }
 }
@@ -144,8 +159,30 @@ impl LabServer {
 impl Drop for LabServer {
     fn drop(&mut self) {
         self.stop.cancel();
-        if let Some(task) = self.task.take() {
-            task.abort();
-        }
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
+}
+
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Serves what comes through a listener until the server stops.
+fn serve<L>(listener: L, server: serve::Server) -> JoinHandle<()>
+where
+    L: Listener,
+    L::Addr: std::fmt::Debug,
+{
+    let stopped = server.stop.clone();
+    let router = Router::new().fallback(serve::handle).with_state(Arc::new(server));
+    tokio::spawn(async move {
+        let served =
+            axum::serve(listener, router).with_graceful_shutdown(stopped.cancelled_owned()).await;
+        if let Err(error) = served {
+            tracing::error!(%error, "serving ended");
+        }
+    })
 }

@@ -57,8 +57,12 @@ pub(super) enum UserError {
 
 impl UserError {
     /// Why the API server did not start.
-    pub(super) fn from_start(error: &StartError) -> Self {
-        let StartError::Listen { address, source } = error;
-        Self::Port { port: address.port(), reason: source.to_string() }
+    pub(super) fn from_start(error: StartError) -> anyhow::Error {
+        match error {
+            StartError::Listen { address, source } => {
+                Self::Port { port: address.port(), reason: source.to_string() }.into()
+            }
+            other @ StartError::Certificate(_) => other.into(),
+        }
     }
 }

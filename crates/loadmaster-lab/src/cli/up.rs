@@ -110,7 +110,7 @@ impl Up {
     async fn serve(&self, claim: &Claim, scheduler: Option<PathBuf>) -> anyhow::Result<()> {
         let stopped = stop_signal().context("cannot listen for signals")?;
         let started = Cluster::start(self.cluster_options()).await;
-        let mut cluster = started.map_err(|error| UserError::from_start(&error))?;
+        let mut cluster = started.map_err(UserError::from_start)?;
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| claim.files().kubeconfig());
         let kubeconfig = std::path::absolute(&kubeconfig)?;
         kubeconfig::write(&kubeconfig, &cluster.server().url())?;

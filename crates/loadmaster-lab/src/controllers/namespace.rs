@@ -70,7 +70,7 @@ fn furnish(api: &Api, namespace: &str) -> Result<(), Status> {
                        kubernetes.default.svc. No other usage is guaranteed across distributions \
                        of Kubernetes clusters.";
     let certificate = json!({"metadata": {"name": "kube-root-ca.crt",
-        "annotations": {"kubernetes.io/description": description}}, "data": {"ca.crt": ""}});
+        "annotations": {"kubernetes.io/description": description}}, "data": {"ca.crt": api.auth().authority().ca_pem()}});
     for (collection, object) in
         [(Collection::SERVICE_ACCOUNTS, account), (Collection::CONFIG_MAPS, certificate)]
     {

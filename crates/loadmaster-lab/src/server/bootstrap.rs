@@ -11,7 +11,7 @@ use crate::resources::Collection;
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Creates the namespaces, the system's priority classes and the service of the API server.
-pub(super) fn create(api: &Api, address: SocketAddr) {
+pub(super) fn create(api: &Api, https: SocketAddr) {
     for name in NAMESPACES {
         make(api, Collection::NAMESPACES, "", json!({"metadata": {"name": name}}));
     }
@@ -39,7 +39,7 @@ pub(super) fn create(api: &Api, address: SocketAddr) {
             "component": "apiserver", "provider": "kubernetes"}},
         "spec": {
             "clusterIP": "10.96.0.1",
-            "ports": [{"name": "http", "port": 80, "targetPort": address.port()}],
+            "ports": [{"name": "https", "port": 443, "targetPort": https.port()}],
         },
     });
     make(api, Collection::SERVICES, "default", service);

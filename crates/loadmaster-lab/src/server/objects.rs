@@ -49,6 +49,11 @@ pub(super) fn answer(
             Ok(respond::object(200, &api.patch_scale(resource, at, request)?))
         }
         ("binding", "POST") => bind(api, namespace, Some(name), input),
+        ("token", "POST") => {
+            let (version, kind) = ("authentication.k8s.io/v1", "TokenRequest");
+            let request = decode_kind(version, kind, input, "CreateOptions")?.object;
+            Ok(respond::object(201, &api.request_token(namespace, name, &request)?))
+        }
         ("eviction", "POST") => evict(api, at, input),
         ("resize", "PUT") => put(api, resource, Part::Resize, at, input),
         ("resize", "PATCH") => patch(api, resource, Part::Resize, at, input),

@@ -14,7 +14,7 @@ use super::objects::{self, Input};
 use super::query::Query;
 use super::respond::{self, Answer};
 use super::route::{Route, route};
-use super::{body, discovery, health, list, openapi, watch};
+use super::{body, discovery, health, identity, list, openapi, watch};
 use crate::api::Api;
 use crate::resources::{Resource, Verbs};
 use crate::status::Status;
@@ -24,6 +24,8 @@ use crate::status::Status;
 pub(super) struct Server {
     pub(super) api: Api,
     pub(super) stop: CancellationToken,
+    /// Whether who gives no credentials is the administrator.
+    pub(super) trusting: bool,
 }
 
 /// Answers any request.
@@ -48,6 +50,7 @@ fn guarded(answer: impl FnOnce() -> Result<Answer, Status>) -> Result<Answer, St
 
 impl Server {
     fn answer(&self, parts: &Parts, bytes: &bytes::Bytes) -> Result<Answer, Status> {
+        let _user = identity::authenticate(&self.api, &parts.headers, self.trusting)?;
         let query = Query::of(&parts.uri);
         let accept = header(parts, &ACCEPT);
         let route = match route(parts.uri.path()) {

@@ -1,0 +1,67 @@
+//! Who asks, and what they may do.
+//!
+//! [`Authority`] is the cluster's certificate authority, [`Tokens`] signs and reads the tokens of
+//! service accounts, [`User`] is who a request comes from, and `rbac` says what roles and bindings
+//! allow. The [`Api`](crate::api::Api) holds one [`Auth`], so that the server, the controllers and
+//! the nodes speak of the same cluster.
+
+mod authority;
+mod tokens;
+mod user;
+
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+
+use uuid::Uuid;
+
+pub use authority::{Authority, AuthorityError};
+pub use tokens::{AUDIENCE, BoundObject, Claims, ISSUER, TokenError, Tokens};
+pub use user::User;
+
+/// The keys of one cluster, all made when it starts and kept in memory.
+#[derive(Debug)]
+pub struct Auth {
+    authority: Authority,
+    tokens: Tokens,
+    admin_token: String,
+    https: OnceLock<SocketAddr>,
+}
+
+impl Auth {
+    /// Fresh keys.
+    pub(crate) fn new() -> Self {
+        Self {
+            authority: Authority::new(),
+            tokens: Tokens::new(),
+            admin_token: format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()),
+            https: OnceLock::new(),
+        }
+    }
+
+    /// The certificate authority that signs the API server's certificate.
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// The key of service-account tokens.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// The bearer token of the administrator, for the HTTPS listener.
+    pub fn admin_token(&self) -> &str {
+        &self.admin_token
+    }
+
+    /// Where the API server takes HTTPS; `None` until a server listens.
+    pub fn https(&self) -> Option<SocketAddr> {
+        self.https.get().copied()
+    }
+
+    /// Notes where HTTPS is served; the first address stays.
+    pub(crate) fn serves_https(&self, address: SocketAddr) {
+        if self.https.set(address).is_err() {
+            tracing::warn!(%address, "a second HTTPS listener is not the one that pods are told of");
+        }
+    }
+}
