@@ -3,6 +3,9 @@
 mod process;
 mod state;
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     fs,
     net::{Ipv4Addr, SocketAddr},
