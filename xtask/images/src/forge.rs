@@ -93,9 +93,9 @@ pub enum ForgeError {
 type Result<T> = std::result::Result<T, ForgeError>;
 
 impl Forge {
-    /// The registry of the repository at `root`.
-    pub fn of(root: &Path) -> Self {
-        Self::at(root.join("target/forge"))
+    /// The registry of the repository that builds into `target`.
+    pub fn of(target: &Path) -> Self {
+        Self::at(target.join("forge"))
     }
 
     /// The registry that keeps everything in `dir`.

@@ -9,6 +9,7 @@ pub mod digest;
 pub mod forge;
 pub mod layout;
 pub mod oci;
+pub mod open;
 pub mod push;
 pub mod reference;
 pub mod size;

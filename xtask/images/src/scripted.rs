@@ -87,6 +87,10 @@ impl Scripted {
         repository(self.address, auth)
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Every request so far, as `METHOD PATH`, the repository left out.
     pub(crate) fn log(&self) -> Vec<String> {
         self.inside().log.clone()
@@ -154,7 +158,10 @@ impl Scripted {
 
 /// The repository of the tests at a registry, for somebody who does not wait between attempts.
 pub(crate) fn repository(address: SocketAddr, auth: RegistryAuth) -> Repository {
-    let endpoint = Endpoint::new(&address.to_string(), &BTreeMap::new(), &[]);
+    repository_of(Endpoint::new(&address.to_string(), &BTreeMap::new(), &[]), auth)
+}
+
+pub(crate) fn repository_of(endpoint: Endpoint, auth: RegistryAuth) -> Repository {
     let retries = Retries::new(Policy::default(), 7, Box::new(Quiet));
     Repository::new(endpoint, NAME, auth, retries).unwrap()
 }

@@ -260,7 +260,8 @@ impl Repository {
         Target::with_digest(self.endpoint.authority().into(), self.name.clone(), digest)
     }
 
-    fn named(&self, at: &str) -> String {
+    /// `REGISTRY/REPOSITORY:TAG`, or with `@` and a digest.
+    pub fn named(&self, at: &str) -> String {
         let separator = if at.contains(':') { '@' } else { ':' };
         format!("{}{separator}{at}", self.full_name())
     }

@@ -99,7 +99,7 @@ impl Report {
     }
 }
 
-/// Reads what the repository has under the tag, and holds it against `built`; without that, against
+/// Reads what the repository has under the tag (or digest), and holds it against `built`; without that, against
 /// what it says itself.
 ///
 /// # Errors
@@ -115,7 +115,7 @@ pub async fn verify(
     let mut reading = Reading { repository, progress, parts: Vec::new(), read: BTreeSet::new() };
     let found = reading.image(tag, built).await?;
     Ok(Report {
-        reference: format!("{}:{tag}", repository.full_name()),
+        reference: repository.named(tag),
         registry: repository.endpoint().url(),
         tags: tags.into_iter().filter(|it| !stands_for_referrers(it)).collect(),
         built: built.map(|it| it.index.digest.clone()),

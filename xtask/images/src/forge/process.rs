@@ -6,7 +6,7 @@ use std::{
     net::SocketAddr,
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -64,14 +64,15 @@ pub(super) async fn start(
         command.env_remove(name);
     }
     command.env("OTEL_TRACES_EXPORTER", "none").process_group(0);
-    let mut child = command
+    let child = command
         .spawn()
         .map_err(|it| ForgeError::NoProgram(format!("{} does not run: {it}", program.display())))?;
     let pid = child.id();
+    let mut child = Unready(Some(child));
     let not_up = |why: String| ForgeError::NotUp { why, log: log.to_owned() };
     let begun = Instant::now();
     loop {
-        if let Ok(Some(status)) = child.try_wait() {
+        if let Some(status) = child.ended() {
             return Err(not_up(format!("it ended with {status}: {}", last_line(log))));
         }
         let address = listening(&fs::read_to_string(log).unwrap_or_default());
@@ -80,14 +81,30 @@ pub(super) async fn start(
         {
             let started = state::started(pid).ok_or_else(|| not_up("it ended".to_owned()))?;
             let (log, data) = (log.to_owned(), data.to_owned());
+            child.0 = None;
             return Ok(Running { address, pid, started, log, data });
         }
         if begun.elapsed() > PATIENCE {
-            // It was ours and is of no use; nobody would find it later.
-            drop(child.kill().and_then(|()| child.wait()));
             return Err(not_up(format!("no answer for {} s", PATIENCE.as_secs())));
         }
         sleep(STEP).await;
+    }
+}
+
+/// A registry that is of no use yet. Nobody would find it later, so it ends with its starter's interest.
+struct Unready(Option<Child>);
+
+impl Unready {
+    fn ended(&mut self) -> Option<ExitStatus> {
+        self.0.as_mut()?.try_wait().ok()?
+    }
+}
+
+impl Drop for Unready {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            drop(child.kill().and_then(|()| child.wait()));
+        }
     }
 }
 

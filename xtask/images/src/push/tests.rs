@@ -4,7 +4,7 @@ use oci_client::secrets::RegistryAuth;
 use super::*;
 use crate::{
     fixture::{Built, built},
-    scripted::{Faults, Quiet, Scripted, repository},
+    scripted::{Faults, Quiet, Scripted, repository, repository_of},
 };
 
 async fn push_to(registry: &Scripted, it: &Built) -> Result<Pushed, PushError> {
@@ -116,6 +116,21 @@ async fn a_registry_that_is_down_is_said_to_be_and_how_one_is_started() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains(&format!("http://{nobody}")), "{error}");
     assert!(error.contains("Connection refused") && error.contains("forge up"), "{error}");
+}
+
+#[tokio::test]
+async fn a_registry_without_tls_and_one_without_address_say_what_would_help() {
+    let (it, registry) = (built("one"), Scripted::start(Faults::default()).await);
+    // An address of this machine that does not read like one.
+    let hidden = format!("[::ffff:127.0.0.1]:{}", registry.address().port());
+    for (name, expected) in [(&*hidden, "--insecure-registry"), ("a.invalid:5000", "/etc/hosts")] {
+        let endpoint = crate::transport::Endpoint::new(name, &BTreeMap::new(), &[]);
+        let repository = repository_of(endpoint, RegistryAuth::Anonymous);
+        let error =
+            push((&it.layout, &it.image), (&repository, "v1"), Existing::Keep, &Quiet).await;
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[tokio::test]

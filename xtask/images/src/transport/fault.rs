@@ -30,6 +30,24 @@ pub enum Kind {
          `curl URL/v2/` shows whether another can be reached"
     )]
     Unreachable(String),
+    /// No resolver knows the name.
+    #[error(
+        "no resolver knows the registry's name ({0}); labs/topology.toml or /etc/hosts can give it an \
+         address"
+    )]
+    NoAddress(String),
+    /// It speaks HTTP where TLS is wanted.
+    #[error(
+        "the registry does not speak TLS; if it may be spoken to without, `--insecure-registry` says \
+         so, or `plain-http` in labs/topology.toml"
+    )]
+    NoTls,
+    /// Its certificate is nobody's who is trusted here.
+    #[error(
+        "the registry's certificate is not trusted ({0}); SSL_CERT_FILE can name a file with its \
+         authority's"
+    )]
+    Untrusted(String),
     /// A connection ended before the answer was there.
     #[error("the connection broke off ({0}); the same command again goes on with what is missing")]
     Broken(String),
@@ -114,13 +132,27 @@ fn of_request(error: &reqwest::Error) -> Kind {
         return of_answer(status.as_u16(), status.canonical_reason().unwrap_or_default());
     }
     if error.is_connect() {
-        Kind::Unreachable(root(error))
+        of_connect(root(error))
     } else if error.is_builder() || error.is_redirect() || error.is_decode() {
         Kind::Odd(root(error))
     } else if error.is_timeout() {
         Kind::Broken("no answer in time".to_owned())
     } else {
         Kind::Broken(root(error))
+    }
+}
+
+/// Why there is no connection; the texts are those of the system and of rustls.
+fn of_connect(cause: String) -> Kind {
+    let has = |text: &str| cause.contains(text);
+    if has("lookup address") || has("Name or service not known") {
+        Kind::NoAddress(cause)
+    } else if has("InvalidContentType") {
+        Kind::NoTls
+    } else if has("invalid peer certificate") {
+        Kind::Untrusted(cause)
+    } else {
+        Kind::Unreachable(cause)
     }
 }
 
