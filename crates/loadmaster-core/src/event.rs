@@ -22,6 +22,9 @@ pub const UNSCHEDULED_POD_ADD: ClusterEvent =
 /// A pod that is to be scheduled changed.
 pub const UNSCHEDULED_POD_UPDATE: ClusterEvent =
     ClusterEvent::new(EventResource::UnschedulablePod, ActionType::UPDATE);
+/// A pod that was to be scheduled vanished.
+pub const UNSCHEDULED_POD_DELETE: ClusterEvent =
+    ClusterEvent::new(EventResource::UnschedulablePod, ActionType::DELETE);
 /// A pod came back from a try that failed.
 pub const SCHEDULE_ATTEMPT_FAILURE: ClusterEvent = custom("ScheduleAttemptFailure");
 /// A pod's backoff ended.

@@ -31,6 +31,8 @@ pub struct QueuedPodInfo {
     /// Pods were pushed off a node for it more than once, since others took the room that was made.
     /// It then waits out its backoff, so that it does not go on as fast as they do (k/k#130429).
     pub preempts_again: bool,
+    /// It is tried because it had waited for too long, and not because something may have helped.
+    pub was_flushed_from_unschedulable: bool,
 }
 
 impl QueuedPodInfo {
@@ -48,6 +50,7 @@ impl QueuedPodInfo {
             pending_plugins: BTreeSet::new(),
             gating_plugin: None,
             preempts_again: false,
+            was_flushed_from_unschedulable: false,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The ways a plugin can decline.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
@@ -70,6 +70,23 @@ pub enum PluginError {
         node: Option<String>,
         /// What it said as it fell.
         message: String,
+    },
+    /// The plugin took more time than it may in a cycle, and was not asked again in this one.
+    #[error(
+        "plugin {plugin} has taken {used:.1?} of this cycle, more than its time budget of \
+         {budget:.1?}, last at {point}{}", at_node(.node.as_deref())
+    )]
+    OverBudget {
+        /// The plugin's name.
+        plugin: &'static str,
+        /// The extension point.
+        point: &'static str,
+        /// The node it was asked about, if it was asked about one.
+        node: Option<String>,
+        /// What it has taken in this cycle.
+        used: Duration,
+        /// What it may take.
+        budget: Duration,
     },
     /// Anything else, in its own words.
     #[error("{0}")]

@@ -10,7 +10,7 @@ mod sample;
 
 use std::sync::Arc;
 
-use loadmaster_framework::{Cycle, CycleState, NodeInfo, NodeToStatus, Outcome, Status};
+use loadmaster_framework::{Code, Cycle, CycleState, NodeInfo, NodeToStatus, Outcome, Status};
 use rand::{Rng, RngExt};
 
 pub use extend::{ExtenderSpec, Preempted, Prioritized, Rejected};
@@ -18,6 +18,7 @@ pub use ports::{Ports, Sequential};
 pub use sample::num_feasible_nodes_to_find;
 
 use crate::{
+    meter::CallPoint,
     profile::{NodePluginScores, NominatedPods, Profile},
     report::{Diagnosis, FitError},
 };
@@ -167,6 +168,22 @@ impl Search<'_> {
     /// found as are looked for. The result is that of one look after another, however many looks
     /// the ports take at a time.
     fn find_nodes_that_pass(
+        &mut self,
+        cx: Cycle<'_>,
+        state: &CycleState,
+        ports: &mut dyn Ports,
+        positions: &[usize],
+        diagnosis: &mut Diagnosis,
+    ) -> Outcome<Vec<Arc<NodeInfo>>> {
+        let watch = self.profile.watch();
+        let began = watch.now();
+        let found = self.look_at_nodes(cx, state, ports, positions, diagnosis);
+        let code = found.as_ref().map_or_else(Status::code, |_| Code::Success);
+        watch.point(self.profile.scheduler_name(), CallPoint::Filter, began, code);
+        found
+    }
+
+    fn look_at_nodes(
         &mut self,
         cx: Cycle<'_>,
         state: &CycleState,

@@ -6,6 +6,7 @@ use loadmaster_framework::{BuildError, Gates, Hooks, Point, Registry, api::Text}
 use serde_json::Value;
 
 use super::{At, PluginSet, Profile, Weighted};
+use crate::meter::Watch;
 
 /// A plugin enabled at a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,6 +203,7 @@ impl<'a> Builder<'a> {
             post_bind: self.list(Point::PostBind, |it| &it.post_bind)?,
             args: self.args,
             hooks: self.built,
+            watch: Watch::default(),
         })
     }
 }

@@ -4,15 +4,18 @@
 mod build;
 mod effective;
 mod guard;
+mod place;
 mod run;
 mod score;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use loadmaster_framework::{
     Bind, Feed, Filter, Hooks, Permit, Point, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter,
-    PreScore, QueueSort, Reserve, Score, api::Text,
+    PreScore, QueueSort, Reserve, Score, Status, api::Text,
 };
+
+use crate::meter::{Meter, Watch};
 
 pub use build::{PluginRef, ProfileError, ProfileSpec};
 pub use run::{Handles, NoNominations, NominatedPods, PreFilterVerdict, Slots};
@@ -69,6 +72,7 @@ pub struct Profile {
     pre_bind: Vec<At<dyn PreBind>>,
     bind: Vec<At<dyn Bind>>,
     post_bind: Vec<At<dyn PostBind>>,
+    watch: Watch,
 }
 
 impl std::fmt::Debug for Profile {
@@ -78,6 +82,26 @@ impl std::fmt::Debug for Profile {
 }
 
 impl Profile {
+    /// Lets `meter` watch the plugins, each of which may take `budget` in a cycle, if there is one.
+    pub fn watch_by(&mut self, meter: Arc<dyn Meter>, budget: Option<Duration>) {
+        self.watch = Watch::new(meter, budget, self.hooks.len());
+    }
+
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// A scheduling cycle is over.
+    pub(crate) fn end_cycle(&self) {
+        self.watch.end_cycle(&self.scheduler_name, |at| self.hooks[at].name);
+    }
+
+    /// The error of a plugin that has used up its time budget in this cycle.
+    pub(crate) fn over_budget(&self) -> Option<Status> {
+        let (plugin, error) = self.watch.over_budget(|at| self.hooks[at].name)?;
+        Some(Status::from(error).with_plugin(plugin))
+    }
+
     /// The schedulerName that pods ask for.
     pub fn scheduler_name(&self) -> &Text {
         &self.scheduler_name

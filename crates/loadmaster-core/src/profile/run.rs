@@ -1,15 +1,18 @@
-//! The loops over a profile's plugins, up to the choice of a node, and after it.
+//! The loops over a profile's plugins, up to the choice of a node.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use loadmaster_framework::{
-    Binding, Candidates, Code, Cycle, CycleState, Enqueue, Handle, Hint, Interest, NodeInfo,
-    NodeToStatus, Nominating, Outcome, Permission, PluginError, PodInfo, PostFilterResult,
-    PreBindInput, PreBindStep, PreEnqueue, PreFilter, PreFlight, QueuedPodInfo, QueueingHint, Slot,
-    Status, api::Text,
+    Candidates, Code, Cycle, CycleState, Enqueue, Handle, Hint, Interest, NodeInfo, NodeToStatus,
+    Nominating, Outcome, PluginError, PodInfo, PostFilterResult, PreEnqueue, PreFilter,
+    QueuedPodInfo, QueueingHint, Slot, Status, api::Text,
 };
 
-use super::{At, PluginSet, Profile, guard::guarded};
+use super::{
+    At, PluginSet, Profile,
+    guard::{Answer, guarded},
+};
+use crate::meter::{CallPoint, Observation, PluginCall};
 
 /// Plugins whose Filter has nothing to say for the pod of this cycle.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,15 +45,16 @@ impl NominatedPods for NoNominations {
     }
 }
 
-fn flatten<T>(result: Result<Outcome<T>, PluginError>) -> Outcome<T> {
+pub(super) fn flatten<T>(result: Result<Outcome<T>, PluginError>) -> Outcome<T> {
     result.unwrap_or_else(|panic| Err(panic.into()))
 }
 
 impl Profile {
     /// Whether `a` goes before `b`; a comparator that panics orders by nothing.
     pub fn less(&self, a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool {
-        let At { name, hook, .. } = &self.queue_sort;
-        guarded(name, "QueueSort", None, || hook.less(a, b)).unwrap_or(false)
+        let it = &self.queue_sort;
+        let compare = || it.hook.less(a, b);
+        it.call(&self.watch, CallPoint::QueueSort, None, compare).unwrap_or(false)
     }
 
     /// Asks `plugin` whether a change may help a pod that it rejected.
@@ -62,13 +66,26 @@ impl Profile {
         plugin: &str,
         hint: Hint<'_>,
     ) -> Result<QueueingHint, PluginError> {
-        let hooks = self.hooks.iter().find(|it| it.name == plugin);
-        let Some((name, ask)) =
-            hooks.and_then(|it| Some((it.name, it.enqueue_extensions.as_ref()?)))
+        let mut hooks = self.hooks.iter().enumerate().filter(|(_, it)| it.name == plugin);
+        let found = hooks.next();
+        let Some((at, plugin, ask)) =
+            found.and_then(|(at, it)| Some((at, it.name, it.enqueue_extensions.as_ref()?)))
         else {
             return Ok(QueueingHint::Queue);
         };
-        guarded(name, "QueueingHint", None, || ask.queueing_hint(hint)).flatten()
+        let began = self.watch.now();
+        let call = PluginCall { plugin, point: CallPoint::QueueingHint, node: None };
+        let answer = guarded(&self.watch, at, call, || ask.queueing_hint(hint)).flatten();
+        if let Some((began, now)) = began.zip(self.watch.now()) {
+            let (event, took) = (hint.event, now.saturating_sub(began));
+            let hint = match answer {
+                Ok(QueueingHint::Queue) => "Queue",
+                Ok(QueueingHint::Skip) => "QueueSkip",
+                Err(_) => "Error",
+            };
+            self.watch.observe(Observation::Hint { plugin, event, hint, took });
+        }
+        answer
     }
 
     /// Whether the pod may enter the active queue; the first refusal holds it back. The plugin
@@ -79,24 +96,32 @@ impl Profile {
     pub fn run_pre_enqueue(&self, cx: Enqueue<'_>, first: Option<&str>) -> Outcome {
         let is_first = |it: &&At<dyn PreEnqueue>| first == Some(it.name);
         let (gating, others) = (self.pre_enqueue.iter(), self.pre_enqueue.iter());
-        let ordered = gating.filter(is_first).chain(others.filter(|it| !is_first(it)));
-        for At { name, hook, .. } in ordered {
-            flatten(guarded(name, "PreEnqueue", None, || hook.pre_enqueue(cx)))
-                .map_err(|status| status.with_plugin(name))?;
-        }
-        Ok(())
+        let mut ordered = gating.filter(is_first).chain(others.filter(|it| !is_first(it)));
+        self.timed(CallPoint::PreEnqueue, || {
+            ordered.try_for_each(|it| {
+                let call = || it.hook.pre_enqueue(cx);
+                let answer = it.call(&self.watch, CallPoint::PreEnqueue, None, call);
+                flatten(answer).map_err(|status| status.with_plugin(it.name))
+            })
+        })
     }
 
     /// Asks every PreFilter. One that is merely Unschedulable does not keep the others from being
     /// asked, so that preemption has their state (k/k#119770).
     pub fn run_pre_filter(&self, cx: Cycle<'_>, state: &mut CycleState) -> PreFilterVerdict {
+        self.timed(CallPoint::PreFilter, || self.ask_pre_filters(cx, state))
+    }
+
+    fn ask_pre_filters(&self, cx: Cycle<'_>, state: &mut CycleState) -> PreFilterVerdict {
         let mut skip = PluginSet::default();
         let mut narrowing = BTreeSet::new();
         let mut nodes: Option<BTreeSet<Text>> = None;
         let mut refusal = None;
         let mut narrowed_to_nothing = false;
-        for At { plugin, name, hook } in &self.pre_filter {
-            match flatten(guarded(name, "PreFilter", None, || hook.pre_filter(cx, state))) {
+        for it in &self.pre_filter {
+            let At { plugin, name, .. } = it;
+            let call = || it.hook.pre_filter(cx, state);
+            match flatten(it.call(&self.watch, CallPoint::PreFilter, None, call)) {
                 Ok(Candidates::Skip) => skip.insert(*plugin),
                 Ok(Candidates::All) => {}
                 Ok(Candidates::Only(only)) => {
@@ -155,12 +180,14 @@ impl Profile {
     /// The first refusal, or the error of a plugin that broke.
     pub fn run_filter(&self, cx: Cycle<'_>, state: &CycleState, node: &NodeInfo) -> Outcome {
         let SkipFilter(skip) = state.try_get().copied().unwrap_or_default();
-        for At { plugin, name, hook } in &self.filter {
+        for it in &self.filter {
+            let At { plugin, name, .. } = it;
             if skip.contains(*plugin) {
                 continue;
             }
-            let call = || hook.filter(cx, state, node);
-            if let Err(status) = flatten(guarded(name, "Filter", Some(node.name()), call)) {
+            let call = || it.hook.filter(cx, state, node);
+            let answer = it.call(&self.watch, CallPoint::Filter, Some(node.name()), call);
+            if let Err(status) = flatten(answer) {
                 return Err(if status.is_rejected() {
                     status.with_plugin(name)
                 } else {
@@ -212,7 +239,7 @@ impl Profile {
         added: &PodInfo,
         node: &NodeInfo,
     ) -> Outcome {
-        let names = ("AddPod", "PreFilterExtensionAddPod");
+        let names = ("AddPod", CallPoint::PreFilterAddPod);
         self.tell_pre_filters(state, node, names, |hook, state| {
             hook.add_pod(cx, state, added, node)
         })
@@ -229,7 +256,7 @@ impl Profile {
         removed: &PodInfo,
         node: &NodeInfo,
     ) -> Outcome {
-        let names = ("RemovePod", "PreFilterExtensionRemovePod");
+        let names = ("RemovePod", CallPoint::PreFilterRemovePod);
         self.tell_pre_filters(state, node, names, |hook, state| {
             hook.remove_pod(cx, state, removed, node)
         })
@@ -240,16 +267,17 @@ impl Profile {
         &self,
         state: &mut CycleState,
         node: &NodeInfo,
-        (what, point): (&'static str, &'static str),
+        (what, point): (&'static str, CallPoint),
         tell: impl Fn(&dyn PreFilter, &mut CycleState) -> Outcome,
     ) -> Outcome {
         let SkipFilter(skip) = state.try_get().copied().unwrap_or_default();
-        for At { plugin, name, hook } in &self.pre_filter {
+        for it in &self.pre_filter {
+            let At { plugin, name, .. } = it;
             if skip.contains(*plugin) {
                 continue;
             }
-            let call = || tell(&**hook, state);
-            flatten(guarded(name, point, Some(node.name()), call)).map_err(|status| {
+            let call = || tell(&*it.hook, state);
+            flatten(it.call(&self.watch, point, Some(node.name()), call)).map_err(|status| {
                 let text = format!("running {what} on PreFilter plugin {name:?}: {status}");
                 Status::error(text).with_plugin(name)
             })?;
@@ -270,19 +298,34 @@ impl Profile {
         why: &NodeToStatus,
         handles: &mut dyn Handles,
     ) -> PostFilterResult {
+        self.timed(CallPoint::PostFilter, || self.ask_post_filters(cx, state, why, handles))
+    }
+
+    fn ask_post_filters(
+        &self,
+        cx: Cycle<'_>,
+        state: &mut CycleState,
+        why: &NodeToStatus,
+        handles: &mut dyn Handles,
+    ) -> PostFilterResult {
         let mut nominating = Nominating::Keep;
         let mut reasons = Vec::new();
         let mut rejector = "";
-        for At { plugin, name, hook } in &self.post_filter {
+        for it in &self.post_filter {
+            let At { plugin, name, .. } = it;
             let call = || {
                 let mut answer = PostFilterResult::nothing(Status::unschedulable_for([]));
                 handles.with(*plugin, &mut |handle| {
-                    answer = hook.post_filter(cx, state, why, handle);
+                    answer = it.hook.post_filter(cx, state, why, handle);
                 });
                 answer
             };
-            let answer = guarded(name, "PostFilter", None, call)
-                .unwrap_or_else(|panic| PostFilterResult::nothing(panic.into()));
+            if *name == DEFAULT_PREEMPTION {
+                self.watch.observe(Observation::PreemptionAttempt);
+            }
+            let answer = it
+                .call(&self.watch, CallPoint::PostFilter, None, call)
+                .unwrap_or_else(|broken| PostFilterResult::nothing(broken.into()));
             match answer.status {
                 Ok(()) => return PostFilterResult { status: Ok(()), ..answer },
                 Err(status) => match status.code() {
@@ -318,176 +361,46 @@ impl Profile {
         nodes: &[Arc<NodeInfo>],
     ) -> Outcome<PluginSet> {
         let mut skip = PluginSet::default();
-        for At { plugin, name, hook } in &self.pre_score {
-            let call = || hook.pre_score(cx, state, nodes);
-            match flatten(guarded(name, "PreScore", None, call)) {
-                Ok(Interest::Score) => {}
-                Ok(Interest::Skip) => skip.insert(*plugin),
-                Err(status) => {
-                    let text = format!("running PreScore plugin {name:?}: {status}");
-                    return Err(Status::error(text).with_plugin(name));
+        let outcome = self.timed(CallPoint::PreScore, || {
+            self.pre_score.iter().try_for_each(|it| {
+                let At { plugin, name, .. } = it;
+                let call = || it.hook.pre_score(cx, state, nodes);
+                match flatten(it.call(&self.watch, CallPoint::PreScore, None, call)) {
+                    Ok(Interest::Score) => {}
+                    Ok(Interest::Skip) => skip.insert(*plugin),
+                    Err(status) => {
+                        let text = format!("running PreScore plugin {name:?}: {status}");
+                        return Err(Status::error(text).with_plugin(name));
+                    }
                 }
-            }
-        }
-        Ok(skip)
+                Ok(())
+            })
+        });
+        outcome.map(|()| skip)
     }
 
-    /// Takes every claim.
-    ///
-    /// # Errors
-    /// The first refusal, or the error of a plugin that broke; the caller unreserves.
-    pub fn run_reserve(
-        &self,
-        cx: Cycle<'_>,
-        state: &mut CycleState,
-        node: &str,
-        handles: &mut dyn Handles,
-    ) -> Outcome {
-        for At { plugin, name, hook } in &self.reserve {
-            let call = || {
-                let mut outcome = Ok(());
-                handles.with(*plugin, &mut |it| outcome = hook.reserve(cx, state, node, it));
-                outcome
-            };
-            flatten(guarded(name, "Reserve", Some(node), call))
-                .map_err(|status| named(status, "Reserve", name))?;
-        }
-        Ok(())
-    }
-
-    /// Gives every claim back, in reverse order.
-    pub fn run_unreserve(
-        &self,
-        cx: Cycle<'_>,
-        state: &mut CycleState,
-        node: &str,
-        handles: &mut dyn Handles,
-    ) {
-        for At { plugin, name, hook } in self.reserve.iter().rev() {
-            let call = || handles.with(*plugin, &mut |it| hook.unreserve(cx, state, node, it));
-            // A plugin that breaks here must not keep the others from giving back.
-            let _panicked = guarded(name, "Unreserve", Some(node), call);
-        }
-    }
-
-    /// Asks every Permit; returns the plugins that hold the pod and for how long.
-    ///
-    /// # Errors
-    /// The first refusal, or the error of a plugin that broke; the caller unreserves.
-    pub fn run_permit(
-        &self,
-        cx: Cycle<'_>,
-        state: &mut CycleState,
-        node: &str,
-        handles: &mut dyn Handles,
-    ) -> Outcome<Vec<(&'static str, std::time::Duration)>> {
-        let mut waits = Vec::new();
-        for At { plugin, name, hook } in &self.permit {
-            let call = || {
-                let mut outcome = Ok(Permission::Allow);
-                handles.with(*plugin, &mut |it| outcome = hook.permit(cx, state, node, it));
-                outcome
-            };
-            match flatten(guarded(name, "Permit", Some(node), call)) {
-                Ok(Permission::Allow) => {}
-                Ok(Permission::Wait(patience)) => waits.push((*name, patience.min(MAX_WAIT))),
-                Err(status) => return Err(named(status, "Permit", name)),
-            }
-        }
-        Ok(waits)
-    }
-
-    /// Asks every PreBind whether it has anything to do; returns the positions, in the list of
-    /// PreBind plugins, of those that have.
-    ///
-    /// # Errors
-    /// The error of a plugin that broke.
-    pub fn run_pre_flight(
-        &self,
-        cx: Cycle<'_>,
-        state: &CycleState,
-        node: &str,
-    ) -> Outcome<Vec<usize>> {
-        let mut needed = Vec::new();
-        for (at, At { name, hook, .. }) in self.pre_bind.iter().enumerate() {
-            let call = || hook.pre_flight(cx, state, node);
-            match flatten(guarded(name, "PreBindPreFlight", Some(node), call)) {
-                Ok(PreFlight::Needed) => needed.push(at),
-                Ok(PreFlight::Skip) => {}
-                Err(status) => return Err(named(status, "PreBindPreFlight", name)),
-            }
-        }
-        Ok(needed)
-    }
-
-    /// The next step of the PreBind plugin at position `at` of the list of PreBind plugins.
-    pub fn run_pre_bind(
-        &self,
-        at: usize,
-        cx: Cycle<'_>,
-        state: &mut CycleState,
-        node: &str,
-        input: PreBindInput,
-    ) -> PreBindStep {
-        let At { name, hook, .. } = &self.pre_bind[at];
-        match guarded(name, "PreBind", Some(node), || hook.step(cx, state, node, input)) {
-            Ok(PreBindStep::Fail(status)) => PreBindStep::Fail(named(status, "PreBind", name)),
-            Ok(step) => step,
-            Err(panic) => PreBindStep::Fail(named(panic.into(), "PreBind", name)),
-        }
-    }
-
-    /// Asks the binders in order; the first that does not skip says how.
-    ///
-    /// # Errors
-    /// The refusal or error of that binder, or that there was none.
-    pub fn run_bind(
-        &self,
-        cx: Cycle<'_>,
-        state: &CycleState,
-        node: &str,
-    ) -> Outcome<loadmaster_framework::Action> {
-        for At { name, hook, .. } in &self.bind {
-            match flatten(guarded(name, "Bind", Some(node), || hook.bind(cx, state, node))) {
-                Ok(Binding::Skip) => {}
-                Ok(Binding::Do(action)) => return Ok(action),
-                Err(status) => return Err(named(status, "Bind", name)),
-            }
-        }
-        Err(Status::error("no bind plugin took the pod"))
-    }
-
-    /// Tells every PostBind that the pod is bound.
-    pub fn run_post_bind(
-        &self,
-        cx: Cycle<'_>,
-        state: &CycleState,
-        node: &str,
-        handles: &mut dyn Handles,
-    ) {
-        for At { plugin, name, hook } in &self.post_bind {
-            let call = || handles.with(*plugin, &mut |it| hook.post_bind(cx, state, node, it));
-            // Nothing can fail any more; a panic here is only a panic.
-            let _panicked = guarded(name, "PostBind", Some(node), call);
-        }
+    /// Asks all plugins of a point, and tells how long they took together.
+    pub(super) fn timed<T: Answer>(&self, point: CallPoint, ask: impl FnOnce() -> T) -> T {
+        let began = self.watch.now();
+        let answer = ask();
+        self.watch.point(&self.scheduler_name, point, began, answer.code());
+        answer
     }
 }
+
+impl Answer for PreFilterVerdict {
+    fn code(&self) -> Code {
+        self.outcome.as_ref().map_or_else(Status::code, |_| Code::Success)
+    }
+}
+
+/// The plugin whose tries to make room upstream counts.
+const DEFAULT_PREEMPTION: &str = "DefaultPreemption";
 
 /// A source of handles, one plugin's at a time.
 pub trait Handles {
     /// Calls `call` with the handle of the plugin at this position of the profile.
     fn with(&mut self, plugin: usize, call: &mut dyn FnMut(&mut dyn Handle));
-}
-
-/// No pod waits at Permit longer than this (upstream: `maxTimeout`).
-const MAX_WAIT: std::time::Duration = std::time::Duration::from_mins(15);
-
-/// Stamps the plugin on a refusal; an error is told in upstream's words.
-fn named(status: Status, point: &str, plugin: &'static str) -> Status {
-    if status.is_rejected() {
-        return status.with_plugin(plugin);
-    }
-    Status::error(format!("running {point} plugin {plugin:?}: {status}")).with_plugin(plugin)
 }
 
 /// The slots of a profile's plugins, by position.

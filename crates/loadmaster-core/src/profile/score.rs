@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use loadmaster_framework::{Cycle, CycleState, NodeInfo, NodeScore, Outcome, Status};
+use loadmaster_framework::{Cycle, CycleState, NodeInfo, NodeScore, Outcome, Score, Status};
 
-use super::{At, PluginSet, Profile, Weighted, guard::guarded};
+use super::{At, PluginSet, Profile, Weighted, guard::Granted};
+use crate::meter::{CallPoint, Watch};
 
 /// What the score plugins said of some nodes: weighted points, node by node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +60,16 @@ impl Profile {
         nodes: &[Arc<NodeInfo>],
         skip: PluginSet,
     ) -> Outcome<NodePluginScores> {
+        self.timed(CallPoint::Score, || self.score_all(cx, state, nodes, skip))
+    }
+
+    fn score_all(
+        &self,
+        cx: Cycle<'_>,
+        state: &CycleState,
+        nodes: &[Arc<NodeInfo>],
+        skip: PluginSet,
+    ) -> Outcome<NodePluginScores> {
         let wanted = || self.score.iter().filter(|it| !skip.contains(it.at.plugin));
         let mut scores = NodePluginScores {
             plugins: wanted().map(|it| it.at.name).collect(),
@@ -67,7 +78,7 @@ impl Profile {
         };
         let mut row: Vec<NodeScore<'_>> = Vec::with_capacity(nodes.len());
         for Weighted { at, weight } in wanted() {
-            score_nodes(at, cx, state, nodes, &mut row)?;
+            score_nodes(&self.watch, at, cx, state, nodes, &mut row)?;
             for (score, total) in row.iter().zip(&mut scores.totals) {
                 let points = score.score;
                 if !(NodeScore::MIN..=NodeScore::MAX).contains(&points) {
@@ -82,19 +93,23 @@ impl Profile {
     }
 }
 
+impl Granted for NodePluginScores {}
+
 /// One plugin's normalised points for every node.
 fn score_nodes<'n>(
-    At { name, hook, .. }: &At<dyn loadmaster_framework::Score>,
+    watch: &Watch,
+    plugin: &At<dyn Score>,
     cx: Cycle<'_>,
     state: &CycleState,
     nodes: &'n [Arc<NodeInfo>],
     row: &mut Vec<NodeScore<'n>>,
 ) -> Outcome {
+    let name = plugin.name;
     row.clear();
     for node in nodes {
-        let call = || hook.score(cx, state, node);
-        let outcome = guarded(name, "Score", Some(node.name()), call);
-        match outcome.unwrap_or_else(|panic| Err(panic.into())) {
+        let call = || plugin.hook.score(cx, state, node);
+        let outcome = plugin.call(watch, CallPoint::Score, Some(node.name()), call);
+        match outcome.unwrap_or_else(|broken| Err(broken.into())) {
             Ok(score) => row.push(NodeScore { node, score }),
             Err(status) => {
                 let text = format!("running Score plugins: plugin {name:?} failed with: {status}");
@@ -102,9 +117,9 @@ fn score_nodes<'n>(
             }
         }
     }
-    let call = || hook.normalize(cx, state, row);
-    let outcome = guarded(name, "ScoreExtensionNormalize", None, call);
-    outcome.unwrap_or_else(|panic| Err(panic.into())).map_err(|status| {
+    let call = || plugin.hook.normalize(cx, state, row);
+    let outcome = plugin.call(watch, CallPoint::ScoreNormalize, None, call);
+    outcome.unwrap_or_else(|broken| Err(broken.into())).map_err(|status| {
         let text =
             format!("running Normalize on Score plugins: plugin {name:?} failed with: {status}");
         Status::error(text).with_plugin(name)

@@ -20,6 +20,8 @@ pub(super) struct InFlight {
     pods: BTreeMap<Text, (u64, Arc<PodInfo>)>,
     starts: BTreeMap<u64, Text>,
     events: BTreeMap<u64, Event>,
+    /// How many events there are of each kind, with zeros where there were any before.
+    counts: BTreeMap<ClusterEvent, usize>,
     last: u64,
 }
 
@@ -38,6 +40,11 @@ impl InFlight {
 
     pub(super) fn event_count(&self) -> usize {
         self.events.len()
+    }
+
+    /// How many events there are of each kind.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (ClusterEvent, usize)> {
+        self.counts.iter().map(|(event, count)| (*event, *count))
     }
 
     /// Every pod in flight, in the order of the uids.
@@ -70,8 +77,11 @@ impl InFlight {
         let Some((start, _)) = self.pods.remove(uid) else { return };
         self.starts.remove(&start);
         let oldest = self.starts.first_key_value().map_or(u64::MAX, |(start, _)| *start);
-        while self.events.first_key_value().is_some_and(|(at, _)| *at < oldest) {
-            self.events.pop_first();
+        while let Some(first) = self.events.first_entry().filter(|it| *it.key() < oldest) {
+            let Event { kind, .. } = first.remove();
+            if let Some(count) = self.counts.get_mut(&kind) {
+                *count -= 1;
+            }
         }
     }
 
@@ -83,6 +93,7 @@ impl InFlight {
         self.last += 1;
         let Change { event, old, new } = change;
         self.events.insert(self.last, Event { kind: event, old: old.cloned(), new: new.cloned() });
+        *self.counts.entry(event).or_default() += 1;
         if self.events.len() > MAX_EVENTS {
             self.merge_older_half();
         }
@@ -93,6 +104,10 @@ impl InFlight {
             self.events = self.events.split_off(&middle);
             let anything = Event { kind: ClusterEvent::WILD_CARD, old: None, new: None };
             self.events.insert(middle, anything);
+            self.counts.values_mut().for_each(|it| *it = 0);
+            for event in self.events.values() {
+                *self.counts.entry(event.kind).or_default() += 1;
+            }
         }
     }
 

@@ -16,6 +16,7 @@ mod in_flight;
 mod moves;
 mod nominator;
 mod pending;
+mod reasons;
 mod scheduling_queue;
 #[cfg(test)]
 mod tests;

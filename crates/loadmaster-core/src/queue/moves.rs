@@ -126,7 +126,10 @@ impl SchedulingQueue {
                 if status.is_error() {
                     tracing::error!(pod = %info.pod.key(), %status, "PreEnqueue failed");
                 }
-                info.unschedulable_plugins.insert(status.plugin());
+                let pending = info.pending_plugins.contains(status.plugin());
+                if info.unschedulable_plugins.insert(status.plugin()) && !pending {
+                    self.reasons.add_one(&info, status.plugin());
+                }
                 info.gating_plugin = Some(status.plugin());
                 return self.make_unschedulable(now, info, event);
             }
@@ -227,7 +230,8 @@ impl SchedulingQueue {
         }
         let event = event::UNSCHEDULABLE_TIMEOUT;
         for key in due {
-            if let Some((info, _)) = self.unschedulable.remove(&key) {
+            if let Some((mut info, _)) = self.unschedulable.remove(&key) {
+                info.was_flushed_from_unschedulable = true;
                 self.requeue(host, now, info, Strategy::AfterBackoff, event);
             }
         }

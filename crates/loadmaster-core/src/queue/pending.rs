@@ -86,6 +86,24 @@ impl SchedulingQueue {
         (self.in_flight.len(), self.in_flight.event_count())
     }
 
+    /// How many of the events that are kept for pods in flight are of each kind, with the pods
+    /// themselves as `None` (upstream: the metric `inflight_events`).
+    pub fn in_flight_events(&self) -> impl Iterator<Item = (Option<ClusterEvent>, usize)> {
+        let pods = std::iter::once((None, self.in_flight.len()));
+        pods.chain(self.in_flight.counts().map(|(event, count)| (Some(event), count)))
+    }
+
+    /// How many pods that wait each plugin is a reason of, by profile and plugin, with zeros where
+    /// there were any before (upstream: the metric `unschedulable_pods`).
+    pub fn unschedulable_reasons(&self) -> impl Iterator<Item = (&str, &'static str, usize)> {
+        self.reasons.iter()
+    }
+
+    /// Grows whenever [`SchedulingQueue::unschedulable_reasons`] may have changed.
+    pub fn unschedulable_reasons_version(&self) -> u64 {
+        self.reasons.version()
+    }
+
     /// How many pods have come to each part, and through which event (upstream: the metric
     /// `queue_incoming_pods_total`).
     pub fn incoming(&self) -> impl Iterator<Item = (QueuePart, ClusterEvent, u64)> {

@@ -7,7 +7,7 @@ use loadmaster_framework::{ClusterEvent, Nominating, Object, PodInfo, QueuedPodI
 
 use super::{
     Change, QueueHost, QueuePart, backoff::BackoffQueue, heap::Heap, in_flight::InFlight,
-    moves::Strategy, nominator::Nominator, unschedulable::UnschedulablePods,
+    moves::Strategy, nominator::Nominator, reasons::Reasons, unschedulable::UnschedulablePods,
 };
 use crate::event;
 
@@ -58,6 +58,7 @@ pub struct SchedulingQueue {
     pub(super) in_flight: InFlight,
     pub(super) nominator: Nominator,
     pub(super) incoming: BTreeMap<(QueuePart, ClusterEvent), u64>,
+    pub(super) reasons: Reasons,
 }
 
 impl SchedulingQueue {
@@ -72,6 +73,7 @@ impl SchedulingQueue {
             in_flight: InFlight::default(),
             nominator: Nominator::default(),
             incoming: BTreeMap::new(),
+            reasons: Reasons::default(),
         }
     }
 
@@ -152,6 +154,7 @@ impl SchedulingQueue {
                 info
             };
             info.attempts += 1;
+            self.reasons.remove(&info);
             if self.in_flight.start(Arc::clone(&info.pod)) {
                 return Some(info);
             }
@@ -199,6 +202,8 @@ impl SchedulingQueue {
             info.consecutive_errors_count = 0;
         }
         info.timestamp = now;
+        info.was_flushed_from_unschedulable = false;
+        self.reasons.add(&info);
         info.backoff_expiration = self.backoff.expiration(&info);
         let strategy = self.strategy_after_flight(host, &info);
         let part = self.requeue(host, now, info, strategy, event::SCHEDULE_ATTEMPT_FAILURE);
@@ -263,7 +268,9 @@ impl SchedulingQueue {
     pub(super) fn take(&mut self, host: &dyn QueueHost, key: &ObjectKey) -> Option<QueuedPodInfo> {
         let less = |a: &QueuedPodInfo, b: &QueuedPodInfo| host.less(a, b);
         let found = self.active.remove(key, &less).or_else(|| self.backoff.remove(key, &less));
-        found.or_else(|| self.unschedulable.remove(key).map(|(info, _)| info))
+        let found = found.or_else(|| self.unschedulable.remove(key).map(|(info, _)| info))?;
+        self.reasons.remove(&found);
+        Some(found)
     }
 
     pub(super) fn count(&mut self, part: QueuePart, event: ClusterEvent) {

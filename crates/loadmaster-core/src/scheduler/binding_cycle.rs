@@ -3,13 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use loadmaster_framework::{
-    ActionError, ActionResult, Cycle, CycleState, EventResource, Nominating, Object, Outcome,
+    ActionError, ActionResult, Code, Cycle, CycleState, EventResource, Nominating, Object, Outcome,
     PodInfo, PreBindInput, PreBindStep, QueuedPodInfo, Status,
     api::{ObjectKey, Text},
 };
 
 use super::{EventType, Scheduler, Work, failure::Failure, results::Purpose};
-use crate::{event::ASSIGNED_POD_DELETE, queue::Change};
+use crate::{
+    event::ASSIGNED_POD_DELETE,
+    meter::{AttemptResult, CallPoint, Observation},
+    queue::Change,
+};
 
 /// A pod whose answer was lost is asked about again after this long.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -32,6 +36,10 @@ enum Stage {
 /// One pod's way from Permit to the end of its binding.
 #[derive(Debug)]
 pub(super) struct BindingCycle {
+    /// When the try began.
+    started: Duration,
+    /// When the wait at Permit, PreBind or the binding began, whichever it is in.
+    stage_since: Option<Duration>,
     profile: usize,
     info: QueuedPodInfo,
     /// The pod with its node.
@@ -45,14 +53,15 @@ pub(super) struct BindingCycle {
 
 impl BindingCycle {
     pub(super) fn new(
+        started: Duration,
         profile: usize,
         info: QueuedPodInfo,
         assumed: Arc<PodInfo>,
         state: CycleState,
         node: Text,
     ) -> Self {
-        let (pre_binds, stage) = (Vec::new(), Stage::Permit);
-        Self { profile, info, assumed, state, node, pre_binds, stage }
+        let (stage_since, pre_binds, stage) = (None, Vec::new(), Stage::Permit);
+        Self { started, stage_since, profile, info, assumed, state, node, pre_binds, stage }
     }
 
     /// When time itself moves it on.
@@ -99,6 +108,7 @@ impl Scheduler {
         if waits.is_empty() {
             self.permitted(now, &uid, Ok(()));
         } else {
+            self.begin_stage(&uid);
             self.waiting.insert(now, assumed, node, waits);
         }
     }
@@ -116,11 +126,39 @@ impl Scheduler {
         }
     }
 
+    /// Notes, where anything is measured, that the next part of a binding cycle begins now.
+    fn begin_stage(&mut self, uid: &Text) {
+        let since = self.measured();
+        if let Some(cycle) = self.bindings.get_mut(uid) {
+            cycle.stage_since = since;
+        }
+    }
+
+    /// Tells how long the part of a binding cycle took that ends with `code`.
+    fn end_stage(&mut self, uid: &Text, code: Code) {
+        let Some(cycle) = self.bindings.get_mut(uid) else { return };
+        let since = cycle.stage_since.take();
+        let point = match cycle.stage {
+            Stage::Permit => {
+                return self.observe_since(since, |took| Observation::PermitWait { code, took });
+            }
+            Stage::Doing(_) | Stage::WaitingFor { .. } => CallPoint::PreBind,
+            Stage::Binding | Stage::Unknown { .. } => CallPoint::Bind,
+        };
+        let profile = self.profiles.at(cycle.profile);
+        profile.watch().point(profile.scheduler_name(), point, since, code);
+    }
+
     fn permitted(&mut self, now: Duration, uid: &Text, outcome: Outcome) {
+        self.end_stage(uid, outcome.as_ref().map_or_else(Status::code, |()| Code::Success));
         match outcome {
             Ok(()) => {
                 // Nothing can find it unschedulable any more: events need not be kept for it.
                 self.queue.done(uid);
+                self.begin_stage(uid);
+                if let Some(cycle) = self.bindings.get_mut(uid) {
+                    cycle.stage = Stage::Doing(Vec::new());
+                }
                 self.pre_bind(now, uid, PreBindInput::Start);
             }
             Err(status) => self.fail_binding(now, uid, &status),
@@ -215,10 +253,14 @@ impl Scheduler {
     }
 
     fn bind(&mut self, now: Duration, uid: &Text) {
+        self.end_stage(uid, Code::Success);
+        self.begin_stage(uid);
         let Some(cycle) = self.bindings.get_mut(uid) else { return };
         cycle.stage = Stage::Binding;
         let binder = self.extenders.iter().find(|it| it.binds && it.is_interested(&cycle.assumed));
         if let Some(extender) = binder {
+            // No Bind plugin is asked.
+            cycle.stage_since = None;
             let work = Work::ExtenderBind {
                 extender: extender.name.clone(),
                 pod: Arc::clone(&cycle.assumed),
@@ -286,7 +328,9 @@ impl Scheduler {
     }
 
     fn bound(&mut self, now: Duration, uid: &Text) {
+        self.end_stage(uid, Code::Success);
         let Some(cycle) = self.bindings.remove(uid) else { return };
+        self.observe_bound(&cycle);
         let BindingCycle { profile, assumed, state, node, .. } = cycle;
         self.with_handles(now, profile, &assumed, None, |plugins, cx, handles| {
             plugins.run_post_bind(cx, &state, &node, handles);
@@ -296,22 +340,37 @@ impl Scheduler {
         self.record(&assumed, &name, EventType::Normal, "Scheduled", "Binding", note);
     }
 
+    fn observe_bound(&self, cycle: &BindingCycle) {
+        let profile = self.profiles.at(cycle.profile).scheduler_name();
+        let result = AttemptResult::Scheduled;
+        self.observe_since(Some(cycle.started), |took| Observation::Attempt {
+            profile,
+            result,
+            took,
+        });
+        let QueuedPodInfo { attempts, initial_attempt_timestamp: since, .. } = cycle.info;
+        let after_flush = cycle.info.was_flushed_from_unschedulable;
+        let took = self.measured().zip(since).map(|(now, since)| now.saturating_sub(since));
+        self.observe(Observation::Scheduled { attempts, took, after_flush });
+    }
+
     /// Undoes the reservation; the pod is tried again, and whoever its place helps is woken.
     pub(super) fn fail_binding(&mut self, now: Duration, uid: &Text, status: &Status) {
+        self.end_stage(uid, status.code());
         let Some(cycle) = self.bindings.remove(uid) else { return };
-        let BindingCycle { profile, info, assumed, mut state, node, .. } = cycle;
+        let BindingCycle { started, profile, info, assumed, mut state, node, .. } = cycle;
         self.unreserve_and_forget(now, profile, &assumed, &mut state, &node);
         let left = Object::Pod(Arc::clone(assumed.pod()));
         let change = Change { event: ASSIGNED_POD_DELETE, old: Some(&left), new: None };
         let failure = Failure::at_node(status);
         if status.is_rejected() {
             // Its own going helps others, not itself.
-            self.handle_failure(now, profile, info, failure, &Nominating::Clear);
+            self.handle_failure((started, now), profile, info, failure, &Nominating::Clear);
             let (queue, host) = self.queue_and_host();
             queue.move_others(&host, now, change, uid);
         } else {
             self.wake_for(now, change);
-            self.handle_failure(now, profile, info, failure, &Nominating::Clear);
+            self.handle_failure((started, now), profile, info, failure, &Nominating::Clear);
         }
     }
 }

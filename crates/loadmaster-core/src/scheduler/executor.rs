@@ -11,6 +11,7 @@ use super::{
     ConditionPatch, EventRecord, EventType, Purpose, Scheduler, Work, binding_cycle::BindingCycle,
     known::KnownPods,
 };
+use crate::meter::Observation;
 
 /// The plugin in whose name pods are preempted in memory.
 const PLUGIN: &str = "DefaultPreemption";
@@ -36,6 +37,7 @@ struct Running {
     /// Whether the last victim's turn has come.
     last_begun: bool,
     failed: bool,
+    started: Option<Duration>,
 }
 
 /// Preemptions under way, by the preemptor's uid (upstream: `preemption.Executor`).
@@ -69,7 +71,9 @@ impl Scheduler {
     ) {
         let mut victims: Vec<_> =
             victims.iter().filter(|it| !it.is_terminating()).cloned().collect();
+        let count = victims.len();
         let Some(last) = victims.pop() else { return };
+        self.observe(Observation::PreemptionVictims { count });
         for pod in self.queue.nominated_pods(node).to_vec() {
             if pod.priority() < preemptor.priority() {
                 self.patch_status(&pod, None, Some(Text::from("")));
@@ -88,6 +92,7 @@ impl Scheduler {
                 last,
                 last_begun: false,
                 failed: false,
+                started: self.measured(),
             },
         );
         for victim in victims {
@@ -185,6 +190,8 @@ impl Scheduler {
 
     fn end_preemption(&mut self, now: Duration, preemptor: &Text) {
         let Some(running) = self.preemptions.running.remove(preemptor) else { return };
+        let ok = !running.failed;
+        self.observe_since(running.started, |took| Observation::PreemptionDone { ok, took });
         let key = running.preemptor.key();
         if running.failed {
             // Nobody's going will wake it: it must try again by itself.

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use loadmaster_framework::{NodeToStatus, Nominating, PodInfo, QueuedPodInfo, Status, api::Text};
 
 use super::{ConditionPatch, EventRecord, EventType, Scheduler, Work};
-use crate::report::{Diagnosis, FitError};
+use crate::{
+    meter::{AttemptResult, Observation},
+    report::{Diagnosis, FitError},
+};
 
 /// Why a try came to nothing, as the queue and the user are told.
 #[derive(Clone, Debug)]
@@ -19,10 +22,18 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    fn result(&self) -> AttemptResult {
+        if self.reason == SCHEDULER_ERROR {
+            AttemptResult::Error
+        } else {
+            AttemptResult::Unschedulable
+        }
+    }
+
     /// A plugin, an extender or the server broke.
     pub(super) fn error(message: String) -> Self {
         let (unschedulable_plugins, pending_plugins) = Default::default();
-        Self { reason: "SchedulerError", message, unschedulable_plugins, pending_plugins }
+        Self { reason: SCHEDULER_ERROR, message, unschedulable_plugins, pending_plugins }
     }
 
     /// It fits nowhere, and no plugin is to blame.
@@ -52,19 +63,28 @@ impl Failure {
     }
 }
 
+const SCHEDULER_ERROR: &str = "SchedulerError";
+
 /// The API's limit for an event's note, in bytes.
 const NOTE_BYTES_MAX: usize = 1024;
 
 impl Scheduler {
-    /// Puts the pod back where it belongs, and tells the user why.
+    /// Puts the pod back where it belongs, and tells the user why. The try began at `started`.
     pub(super) fn handle_failure(
         &mut self,
-        now: Duration,
+        (started, now): (Duration, Duration),
         profile: usize,
         mut info: QueuedPodInfo,
         failure: Failure,
         nominating: &Nominating,
     ) {
+        let name = self.profiles.at(profile).scheduler_name().clone();
+        let result = failure.result();
+        self.observe_since(Some(started), |took| Observation::Attempt {
+            profile: &name,
+            result,
+            took,
+        });
         let uid = info.pod.uid().clone();
         let Some(current) = self.pods.get(&uid).filter(|it| it.node_name().is_none()).cloned()
         else {
@@ -79,6 +99,7 @@ impl Scheduler {
             Nominating::Node(node) if self.queue.nominated_node(&uid).is_some() => {
                 let pod = current.key();
                 tracing::warn!(%pod, %node, "pods are preempted again: others took the room");
+                self.observe(Observation::PreemptsAgain { profile: &name });
                 info.preempts_again = true;
             }
             Nominating::Clear => info.preempts_again = false,
@@ -89,7 +110,6 @@ impl Scheduler {
             tracing::warn!(%error, "pod came back to the queue twice");
         }
         self.queue.add_nominated_pod(Arc::clone(&current), nominating);
-        let name = self.profiles.at(profile).scheduler_name().clone();
         let note = truncated(&failure.message);
         self.record(&current, &name, EventType::Warning, "FailedScheduling", "Scheduling", note);
         let condition = ConditionPatch {

@@ -167,9 +167,8 @@ impl Handle for PluginHandle<'_> {
         cx: Cycle<'_>,
         candidates: Vec<Candidate>,
     ) -> Outcome<Vec<Candidate>> {
-        match self.ports.as_deref_mut() {
-            Some(ports) => preemption::ask_extenders(self.extenders, ports, cx, candidates),
-            None => Ok(candidates),
-        }
+        let Some(ports) = self.ports.as_deref_mut() else { return Ok(candidates) };
+        let ask = || preemption::ask_extenders(self.extenders, ports, cx, candidates);
+        self.profile.watch().outside(ask)
     }
 }

@@ -8,7 +8,11 @@ use loadmaster_framework::{
 
 use super::{ClusterChange, Scheduler};
 use crate::{
-    event::{self, ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE},
+    event::{
+        self, ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, UNSCHEDULED_POD_ADD, UNSCHEDULED_POD_DELETE,
+        UNSCHEDULED_POD_UPDATE,
+    },
+    meter::Observation,
     queue::Change,
 };
 
@@ -18,6 +22,15 @@ impl Scheduler {
     /// Objects are known by uid, so that a successor under the same name is another object, and a
     /// deletion that was missed is made up for. What is told twice changes nothing the second time.
     pub fn handle_event(&mut self, now: Duration, change: ClusterChange) {
+        let began = self.measured();
+        self.taking_in = began.map(|_| Vec::new());
+        self.take_in(now, change);
+        for event in self.taking_in.take().unwrap_or_default() {
+            self.observe_since(began, |took| Observation::Event { event, took });
+        }
+    }
+
+    fn take_in(&mut self, now: Duration, change: ClusterChange) {
         match change {
             ClusterChange::Applied(Object::Pod(pod)) if pod.is_finished() => {
                 self.pod_gone(now, pod.uid());
@@ -97,6 +110,8 @@ impl Scheduler {
             }
             return;
         }
+        let event = if old.is_some() { UNSCHEDULED_POD_UPDATE } else { UNSCHEDULED_POD_ADD };
+        self.amounts_to(event);
         let Some(old) = old else {
             let (queue, host) = self.queue_and_host();
             return queue.add(&host, now, pod);
@@ -129,6 +144,7 @@ impl Scheduler {
             self.wake_for(now, Change { event: ASSIGNED_POD_DELETE, old: Some(&was), new: None });
             return;
         }
+        self.amounts_to(UNSCHEDULED_POD_DELETE);
         let (queue, host) = self.queue_and_host();
         queue.delete(&host, old);
         if self.cache.is_assumed(uid) {
@@ -167,7 +183,15 @@ impl Scheduler {
         }
     }
 
+    /// Notes, where that is measured, what the change amounts to that is being taken in.
+    fn amounts_to(&mut self, event: ClusterEvent) {
+        if let Some(events) = &mut self.taking_in {
+            events.push(event);
+        }
+    }
+
     pub(super) fn wake_for(&mut self, now: Duration, change: Change<'_>) {
+        self.amounts_to(change.event);
         let (queue, host) = self.queue_and_host();
         queue.move_all_to_active_or_backoff(&host, now, change);
     }

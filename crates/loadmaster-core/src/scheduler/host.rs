@@ -1,6 +1,6 @@
 //! The profiles, as the queue asks for them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use loadmaster_framework::{
     Enqueue, Hint, Listers, Outcome, PluginError, QueuedPodInfo, QueueingHint, api::Text,
@@ -22,7 +22,12 @@ pub(super) struct Profiles {
 impl Profiles {
     /// Checks that pods can be told apart, and that the one queue has one order.
     pub(super) fn new(options: &mut SchedulerOptions) -> Result<Self, OptionsError> {
-        let list = std::mem::take(&mut options.profiles);
+        let mut list = std::mem::take(&mut options.profiles);
+        if let Some(meter) = &options.meter {
+            for profile in &mut list {
+                profile.watch_by(Arc::clone(meter), options.plugin_time_budget);
+            }
+        }
         let Some(first) = list.first() else { return Err(OptionsError::NoProfile) };
         let sort = |it: &Profile| it.queue_sort_plugin();
         for (at, profile) in list.iter().enumerate() {

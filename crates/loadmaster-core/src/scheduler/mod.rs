@@ -29,10 +29,11 @@ mod work;
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
-use loadmaster_framework::{Snapshot, api::Text};
+use loadmaster_framework::{ClusterEvent, Snapshot, api::Text};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -44,6 +45,7 @@ pub use work::{ConditionPatch, EventRecord, EventType, Work, WorkId, WorkResult}
 use crate::{
     cache::Cache,
     cycle::ExtenderSpec,
+    meter::{Meter, Observation},
     profile::{Profile, Slots},
     queue::{QueueOptions, SchedulingQueue},
 };
@@ -75,6 +77,9 @@ pub struct Scheduler {
     next_work_id: u64,
     next_start_node_index: usize,
     rng: ChaCha8Rng,
+    meter: Option<Arc<dyn Meter>>,
+    /// The events that the change amounts to that is being taken in, while it is and is measured.
+    taking_in: Option<Vec<ClusterEvent>>,
 }
 
 impl Scheduler {
@@ -107,6 +112,8 @@ impl Scheduler {
             next_work_id: 0,
             next_start_node_index: 0,
             rng: ChaCha8Rng::seed_from_u64(options.seed),
+            meter: options.meter,
+            taking_in: None,
         })
     }
 
@@ -179,6 +186,29 @@ impl Scheduler {
             listers: self.cache.listers(),
         };
         (&mut self.queue, host)
+    }
+
+    /// The time, where anything is measured.
+    fn measured(&self) -> Option<Duration> {
+        self.meter.as_ref().map(|it| it.now())
+    }
+
+    /// Tells the meter of something that began at `began`, a time on the scheduler's clock.
+    fn observe_since<'a>(
+        &self,
+        began: Option<Duration>,
+        observation: impl FnOnce(Duration) -> Observation<'a>,
+    ) {
+        if let (Some(meter), Some(began)) = (&self.meter, began) {
+            meter.observe(observation(meter.now().saturating_sub(began)));
+        }
+    }
+
+    /// Tells the meter of something.
+    fn observe(&self, observation: Observation<'_>) {
+        if let Some(meter) = &self.meter {
+            meter.observe(observation);
+        }
     }
 
     /// Hands work out; `purpose` says what its result is for.

@@ -1,12 +1,13 @@
 //! What a scheduler is made of.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use loadmaster_config::Loaded;
 use loadmaster_framework::{Gates, Registry};
 
 use crate::{
     cycle::ExtenderSpec,
+    meter::Meter,
     profile::{Profile, ProfileError, ProfileSpec},
 };
 
@@ -27,6 +28,11 @@ pub struct SchedulerOptions {
     pub extenders: Vec<ExtenderSpec>,
     /// Draws among equal nodes come from this alone.
     pub seed: u64,
+    /// Measures what happens; absent, nothing is measured and no plugin can be too slow.
+    pub meter: Option<Arc<dyn Meter>>,
+    /// What each plugin may take in a scheduling cycle; absent is any time. A plugin that takes more
+    /// fails the pod of that cycle.
+    pub plugin_time_budget: Option<Duration>,
 }
 
 impl SchedulerOptions {
@@ -51,7 +57,7 @@ impl SchedulerOptions {
             pod_max_backoff: seconds(loaded.config.pod_max_backoff_seconds),
             pod_max_in_unschedulable_pods: Self::default().pod_max_in_unschedulable_pods,
             extenders: loaded.config.extenders.iter().map(ExtenderSpec::from).collect(),
-            seed: 0,
+            ..Self::default()
         })
     }
 }
@@ -66,6 +72,8 @@ impl Default for SchedulerOptions {
             pod_max_in_unschedulable_pods: Duration::from_mins(5),
             extenders: Vec::new(),
             seed: 0,
+            meter: None,
+            plugin_time_budget: None,
         }
     }
 }

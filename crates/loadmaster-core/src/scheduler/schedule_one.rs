@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     cycle::{Choice, NO_NODES_AVAILABLE, NoChoice, Ports, Search},
+    meter::Observation,
     profile::NominatedPods,
     queue::SchedulingQueue,
     report::FitError,
@@ -50,14 +51,16 @@ impl Scheduler {
         }
         self.cache.update_snapshot(&mut self.snapshot);
         let mut state = CycleState::default();
+        self.profiles.at(profile).watch().begin_cycle();
         let found = self.find(now, profile, &info.pod, &mut state, ports);
+        self.observe_since(Some(now), |took| Observation::Algorithm { took });
         let tried = attempt(&info, name, AttemptOutcome::Skipped);
         let outcome = match found {
             Found::Node(choice) => self.assume(now, profile, info, state, choice),
             Found::NoNodes => {
                 let message = NO_NODES_AVAILABLE.to_owned();
                 let failure = Failure::unschedulable(message.clone());
-                self.handle_failure(now, profile, info, failure, &Nominating::Clear);
+                self.handle_failure((now, now), profile, info, failure, &Nominating::Clear);
                 AttemptOutcome::Unschedulable {
                     message,
                     fit_error: None,
@@ -68,7 +71,7 @@ impl Scheduler {
             Found::Broken(status) => {
                 let message = status.message();
                 let failure = Failure::error(message.clone());
-                self.handle_failure(now, profile, info, failure, &Nominating::Clear);
+                self.handle_failure((now, now), profile, info, failure, &Nominating::Clear);
                 AttemptOutcome::Error { message }
             }
             Found::Unfit(fit_error, post_filter) => {
@@ -76,6 +79,7 @@ impl Scheduler {
             }
         };
         self.settle_waits(now);
+        self.profiles.at(profile).end_cycle();
         Some(Attempt { outcome, ..tried })
     }
 
@@ -126,6 +130,9 @@ impl Scheduler {
         let result = self.with_handles(now, profile, pod, Some(ports), |plugins, cx, handles| {
             plugins.run_post_filter(cx, state, why, handles)
         });
+        if let Some(status) = self.profiles.at(profile).over_budget() {
+            return Found::Broken(status);
+        }
         if let Err(status) = &result.status {
             fit_error.diagnosis.post_filter_message = status.message();
         }
@@ -151,7 +158,7 @@ impl Scheduler {
         if let Nominating::Node(node) = &post_filter.nominating {
             self.preempt(now, &pod, node, &post_filter.victims);
         }
-        self.handle_failure(now, profile, info, failure, &post_filter.nominating);
+        self.handle_failure((now, now), profile, info, failure, &post_filter.nominating);
         AttemptOutcome::Unschedulable {
             message,
             fit_error: Some(fit_error),
@@ -175,7 +182,7 @@ impl Scheduler {
         if let Err(error) = self.cache.assume_pod(Arc::clone(&assumed)) {
             let message = error.to_string();
             let failure = Failure::error(message.clone());
-            self.handle_failure(now, profile, info, failure, &Nominating::Clear);
+            self.handle_failure((now, now), profile, info, failure, &Nominating::Clear);
             return AttemptOutcome::Error { message };
         }
         self.queue.delete_nominated_pod(assumed.uid());
@@ -186,7 +193,7 @@ impl Scheduler {
                 let message = Failure::at_node(&status).message;
                 let failed = !status.is_rejected();
                 let failure = Failure::at_node(&status);
-                self.handle_failure(now, profile, info, failure, &Nominating::Clear);
+                self.handle_failure((now, now), profile, info, failure, &Nominating::Clear);
                 return if failed {
                     AttemptOutcome::Error { message }
                 } else {
@@ -199,7 +206,8 @@ impl Scheduler {
                 };
             }
         };
-        let cycle = BindingCycle::new(profile, info, Arc::clone(&assumed), state, node.clone());
+        let cycle =
+            BindingCycle::new(now, profile, info, Arc::clone(&assumed), state, node.clone());
         self.begin_binding(now, cycle, &waits);
         let Choice { evaluated_nodes, feasible_nodes, scores, .. } = choice;
         AttemptOutcome::Assumed { node, evaluated_nodes, feasible_nodes, scores }
