@@ -16,11 +16,13 @@ mod eviction;
 mod lifecycle;
 mod reviews;
 mod scale;
+mod service_accounts;
 mod tokens;
 mod update;
 pub mod views;
 
 pub use delete::{DeleteOptions, Deleted, Propagation};
+pub(crate) use update::creates_by_put;
 pub use update::{FieldValidation, Part, PatchRequest, Written};
 
 use std::sync::{Arc, Mutex};
@@ -38,13 +40,25 @@ pub struct Api {
     /// One create at a time where a quota is counted, so that two cannot share what is left.
     quota_turn: Arc<Mutex<()>>,
     auth: Arc<Auth>,
+    /// Whether pods get a service account and its token, as admission gives them.
+    service_accounts: bool,
 }
 
 impl Api {
     /// The operations on `store`.
     pub fn new(store: Arc<Store>) -> Self {
         let auth = Arc::new(Auth::new());
-        Self { store, applied: Arc::default(), quota_turn: Arc::default(), auth }
+        let (applied, quota_turn) = (Arc::default(), Arc::default());
+        Self { store, applied, quota_turn, auth, service_accounts: false }
+    }
+
+    /// The same operations with the `ServiceAccount` admission plugin, which gives every pod a
+    /// service account and its token. Without controllers it is better off: nobody makes the
+    /// accounts.
+    #[must_use]
+    pub fn with_service_accounts(mut self) -> Self {
+        self.service_accounts = true;
+        self
     }
 
     /// The state that everything works on.

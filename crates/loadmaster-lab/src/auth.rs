@@ -5,7 +5,9 @@
 //! allow. The [`Api`](crate::api::Api) holds one [`Auth`], so that the server, the controllers and
 //! the nodes speak of the same cluster.
 
+mod attributes;
 mod authority;
+pub(crate) mod rbac;
 mod tokens;
 mod user;
 
@@ -14,9 +16,14 @@ use std::sync::OnceLock;
 
 use uuid::Uuid;
 
+pub use attributes::{Attributes, ResourceTarget, Target};
 pub use authority::{Authority, AuthorityError};
-pub use tokens::{AUDIENCE, BoundObject, Claims, ISSUER, TokenError, Tokens};
+pub use rbac::{Decision, authorize};
+pub use tokens::{AUDIENCE, BoundObject, Claims, ISSUER, Kubernetes, TokenError, Tokens};
 pub use user::User;
+pub(crate) use user::{
+    ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, service_account_groups, service_account_of,
+};
 
 /// The keys of one cluster, all made when it starts and kept in memory.
 #[derive(Debug)]

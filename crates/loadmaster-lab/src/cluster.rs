@@ -16,6 +16,8 @@ use crate::server::{LabServer, Options, StartError};
 pub struct ClusterOptions {
     /// Where the API server listens; port 0 takes a free one.
     pub address: SocketAddr,
+    /// Where it listens for HTTPS; port 0 takes a free one.
+    pub https: SocketAddr,
     /// How many nodes there are: `node-1`, `node-2`, …
     pub nodes: usize,
     /// What each of them offers.
@@ -27,12 +29,8 @@ pub struct ClusterOptions {
 impl Default for ClusterOptions {
     /// Two nodes without zones on a free loopback port.
     fn default() -> Self {
-        Self {
-            address: (Ipv4Addr::LOCALHOST, 0).into(),
-            nodes: 2,
-            template: NodeTemplate::default(),
-            zones: 0,
-        }
+        let address = (Ipv4Addr::LOCALHOST, 0).into();
+        Self { address, https: address, nodes: 2, template: NodeTemplate::default(), zones: 0 }
     }
 }
 
@@ -81,8 +79,13 @@ impl Cluster {
     /// # Errors
     /// [`StartError`] when the address cannot be had.
     pub async fn start(options: ClusterOptions) -> Result<Self, StartError> {
-        let address = options.address;
-        let server = LabServer::start(Options { address, ..Options::default() }).await?;
+        let server = LabServer::start(Options {
+            address: options.address,
+            https: options.https,
+            service_accounts: true,
+            ..Options::default()
+        })
+        .await?;
         let api = server.api().clone();
         let mut nodes = Vec::with_capacity(options.nodes);
         for index in 0..options.nodes {

@@ -1,8 +1,9 @@
 //! An embedded lab cluster: an API server on loopback that kubectl, `kube` and an unmodified
 //! kube-scheduler can talk to, the controllers that make deployments run, and hollow nodes.
 //!
-//! It speaks plain HTTP, keeps everything in memory and treats every caller as administrator: it is
-//! for labs and tests on one machine. It links none of the workspace's other crates.
+//! It keeps everything in memory. Over plain HTTP who gives no credentials is the administrator;
+//! over HTTPS service accounts do what their roles allow. It is for labs and tests on one machine,
+//! and links none of the workspace's other crates.
 //!
 //! The way of a request through the crate: [`resources`] says what is served, `server` routes and
 //! answers, `patch` and `defaults` work on bodies, [`store`] owns the state, `controllers` and

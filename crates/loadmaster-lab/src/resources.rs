@@ -14,6 +14,10 @@ use std::fmt;
 pub struct Collection(&'static str);
 
 impl Collection {
+    /// Bindings of cluster roles.
+    pub const CLUSTER_ROLE_BINDINGS: Self = Self("clusterrolebindings.rbac.authorization.k8s.io");
+    /// Cluster roles.
+    pub const CLUSTER_ROLES: Self = Self("clusterroles.rbac.authorization.k8s.io");
     /// `config maps` of the core group.
     pub const CONFIG_MAPS: Self = Self("configmaps");
     /// CSI drivers.
@@ -54,6 +58,10 @@ impl Collection {
     pub const RESOURCE_SLICES: Self = Self("resourceslices.resource.k8s.io");
     /// Resource quotas.
     pub const RESOURCE_QUOTAS: Self = Self("resourcequotas");
+    /// Bindings of roles.
+    pub const ROLE_BINDINGS: Self = Self("rolebindings.rbac.authorization.k8s.io");
+    /// Roles.
+    pub const ROLES: Self = Self("roles.rbac.authorization.k8s.io");
     /// Secrets.
     pub const SECRETS: Self = Self("secrets");
     /// Service accounts.
@@ -369,6 +377,8 @@ pub static RESOURCES: &[Resource] = &[
         .verbs(Verbs::CreateOnly),
     cluster(AUTHN, "tokenreviews", "tokenreview", "TokenReview", "tokenreviews.authentication.k8s.io")
         .verbs(Verbs::CreateOnly),
+    namespaced(AUTHZ, "localsubjectaccessreviews", "localsubjectaccessreview", "LocalSubjectAccessReview",
+        "localsubjectaccessreviews.authorization.k8s.io").verbs(Verbs::CreateOnly),
     cluster(AUTHZ, "selfsubjectaccessreviews", "selfsubjectaccessreview", "SelfSubjectAccessReview",
         "selfsubjectaccessreviews.authorization.k8s.io").verbs(Verbs::CreateOnly),
     cluster(AUTHZ, "selfsubjectrulesreviews", "selfsubjectrulesreview", "SelfSubjectRulesReview",

@@ -4,6 +4,7 @@
 //! HTTPS on another, where who gives none is anonymous. One handler reads the request, `route` says
 //! what it means, and one module each answers it.
 
+mod attributes;
 mod body;
 mod bootstrap;
 mod discovery;
@@ -50,12 +51,14 @@ pub struct Options {
     pub https: SocketAddr,
     /// How many changes per collection watches can resume over.
     pub history: usize,
+    /// Whether pods get a service account and its token; see [`Api::with_service_accounts`].
+    pub service_accounts: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
-        Self { address, https: address, history: DEFAULT_HISTORY }
+        Self { address, https: address, history: DEFAULT_HISTORY, service_accounts: false }
     }
 }
 
@@ -97,7 +100,10 @@ impl LabServer {
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let (plain, address) = listen(options.address).await?;
         let (secure, https) = listen(options.https).await?;
-        let api = Api::new(Arc::new(Store::with_history(options.history)));
+        let mut api = Api::new(Arc::new(Store::with_history(options.history)));
+        if options.service_accounts {
+            api = api.with_service_accounts();
+        }
         let certificate = api.auth().authority().server(https.ip())?;
         let secure = TlsListener::new(secure, certificate)
             .map_err(|source| StartError::Listen { address: https, source })?;

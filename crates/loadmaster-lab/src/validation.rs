@@ -4,11 +4,13 @@
 //! rules, what may change later); other kinds in what labs rely on. Texts and field paths are those
 //! of kube-apiserver 1.36.
 
+mod data;
 mod metadata;
 mod names;
 mod others;
 mod pod;
 mod pod_update;
+mod rbac;
 mod scheduling;
 mod selectors;
 
@@ -32,6 +34,14 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
         | Collection::REPLICA_SETS
         | Collection::STATEFUL_SETS
         | Collection::DAEMON_SETS => errors.extend(others::workload(object)),
+        Collection::CONFIG_MAPS => errors.extend(data::config_map(object)),
+        Collection::SECRETS => errors.extend(data::secret(object)),
+        Collection::LEASES => errors.extend(data::lease(object)),
+        Collection::POD_DISRUPTION_BUDGETS => errors.extend(data::disruption_budget(object)),
+        Collection::ROLES
+        | Collection::CLUSTER_ROLES
+        | Collection::ROLE_BINDINGS
+        | Collection::CLUSTER_ROLE_BINDINGS => errors.extend(rbac::validate(resource, object)),
         _ => {}
     }
     errors
@@ -48,6 +58,16 @@ pub fn validate_update(resource: &Resource, old: &Value, new: &Value) -> Vec<Fie
         | Collection::REPLICA_SETS
         | Collection::STATEFUL_SETS
         | Collection::DAEMON_SETS => errors.extend(others::changed_workload(old, new)),
+        Collection::CONFIG_MAPS => errors.extend(data::changed_config_map(old, new)),
+        Collection::SECRETS => errors.extend(data::changed_secret(old, new)),
+        Collection::LEASES => errors.extend(data::lease(new)),
+        Collection::POD_DISRUPTION_BUDGETS => errors.extend(data::disruption_budget(new)),
+        Collection::ROLES
+        | Collection::CLUSTER_ROLES
+        | Collection::ROLE_BINDINGS
+        | Collection::CLUSTER_ROLE_BINDINGS => {
+            errors.extend(rbac::validate_update(resource, old, new));
+        }
         _ => {}
     }
     errors

@@ -87,6 +87,7 @@ impl Api {
         lifecycle::check_create(&self.store, resource, namespace, &name)?;
         let api_version = stored.api_version();
         defaults::default_object(&api_version, stored.kind, &mut object);
+        self.admit_service_account(stored, &mut object)?;
         admission::admit_create(&self.store, stored, &mut object)?;
         defaults::prepare_create(&api_version, stored.kind, &mut object, &rfc3339(now));
         let errors = validation::validate_create(resource, &object);

@@ -55,7 +55,8 @@ pub struct PatchRequest<'a> {
 }
 
 impl PatchRequest<'_> {
-    fn is_apply(&self) -> bool {
+    /// Whether this is a server-side apply, which creates what is missing.
+    pub(crate) fn is_apply(&self) -> bool {
         self.content_type.starts_with("application/apply-patch+yaml")
     }
 }
@@ -74,6 +75,11 @@ pub struct Written {
 /// Kinds whose `PUT` creates what is missing.
 const CREATED_BY_PUT: [&str; 5] =
     ["endpoints", "events", "leases.coordination.k8s.io", "limitranges", "podtemplates"];
+
+/// Whether a `PUT` of this kind creates what is missing.
+pub(crate) fn creates_by_put(resource: &Resource) -> bool {
+    CREATED_BY_PUT.contains(&resource.collection.name())
+}
 
 /// Kinds whose `PUT` must say which version it is based on.
 const CONDITIONAL: [&str; 5] = [
@@ -101,7 +107,7 @@ impl Api {
         let object = views::to_stored(resource, object);
         check_place(resource, namespace, name, &object)?;
         let missing = self.store.get(resource.collection, namespace, name).is_none();
-        if missing && part == Part::Whole && CREATED_BY_PUT.contains(&resource.collection.name()) {
+        if missing && part == Part::Whole && creates_by_put(resource) {
             let mut object = object;
             object["metadata"]["name"] = json!(name);
             let object = self.create(resource, namespace, object, dry_run)?;

@@ -93,6 +93,12 @@ pub(crate) fn service_account_name(namespace: &str, name: &str) -> String {
     format!("{SERVICE_ACCOUNT}{namespace}:{name}")
 }
 
+/// Namespace and name of the service account with this user name, if it is one.
+pub(crate) fn service_account_of(user_name: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user_name.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
+    (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,5 +111,9 @@ mod tests {
             user.groups,
             ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]
         );
+        assert_eq!(service_account_of(&user.name), Some(("ns", "robot")));
+        for other in ["robot", "system:serviceaccount:ns", "system:serviceaccount::x"] {
+            assert_eq!(service_account_of(other), None, "{other}");
+        }
     }
 }

@@ -66,6 +66,7 @@ fn arguments(up: &Up, files: &Files) -> Vec<OsString> {
     option("--node-memory", (&up.node_memory).into());
     option("--node-pods", up.node_pods.to_string().into());
     option("--port", up.port.to_string().into());
+    option("--https-port", up.https_port.to_string().into());
     option("--state-dir", files.dir().into());
     if let Some(zones) = up.zones {
         option("--zones", zones.to_string().into());

@@ -17,6 +17,8 @@ pub(super) struct Facts {
     pub(super) ready: bool,
     /// The API server's URL.
     pub(super) server: String,
+    /// The API server's URL for HTTPS, where credentials are asked for.
+    pub(super) https: String,
     /// The kubeconfig, absolute.
     pub(super) kubeconfig: PathBuf,
     /// Its context.

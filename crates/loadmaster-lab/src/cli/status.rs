@@ -51,9 +51,10 @@ fn describe(facts: &Facts) -> String {
     let scheduler =
         facts.pids.scheduler.map_or_else(|| "none".to_owned(), |pid| format!("pid {pid}"));
     format!(
-        "The lab cluster is up.\n  server      {} ({well})\n  kubeconfig  {}\n  lab         pid \
+        "The lab cluster is up.\n  server      {} ({well})\n  https       {}\n  kubeconfig  {}\n  lab         pid \
          {}\n  scheduler   {scheduler}\n  nodes       {}",
         facts.server,
+        facts.https,
         facts.kubeconfig.display(),
         facts.pids.lab,
         facts.nodes.len(),

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments::StateDir;
 use super::error::UserError;
+use super::kubeconfig::Endpoints;
 use super::output::{Format, log, note, say};
 use super::scheduler::{self, Supervisor};
 use super::state::{Claim, Facts, Files, Pids};
@@ -43,6 +44,9 @@ pub(super) struct Up {
     /// The port on 127.0.0.1; a free one when left out.
     #[arg(long, value_name = "P", default_value_t = 0, hide_default_value = true)]
     pub(super) port: u16,
+    /// The port on 127.0.0.1 for HTTPS; a free one when left out.
+    #[arg(long, value_name = "P", default_value_t = 0, hide_default_value = true)]
+    pub(super) https_port: u16,
     #[command(flatten)]
     pub(super) state: StateDir,
     /// Where to write the kubeconfig [default: DIR/kubeconfig].
@@ -113,10 +117,11 @@ impl Up {
         let mut cluster = started.map_err(UserError::from_start)?;
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| claim.files().kubeconfig());
         let kubeconfig = std::path::absolute(&kubeconfig)?;
-        kubeconfig::write(&kubeconfig, &cluster.server().url())?;
+        kubeconfig::write(&kubeconfig, &endpoints(&cluster))?;
         let mut facts = Facts {
             ready: true,
             server: cluster.server().url(),
+            https: cluster.server().https_url(),
             kubeconfig: kubeconfig.clone(),
             context: "lab".to_owned(),
             state_dir: claim.files().dir().to_owned(),
@@ -155,6 +160,7 @@ impl Up {
     fn cluster_options(&self) -> ClusterOptions {
         ClusterOptions {
             address: (Ipv4Addr::LOCALHOST, self.port).into(),
+            https: (Ipv4Addr::LOCALHOST, self.https_port).into(),
             nodes: self.nodes,
             template: NodeTemplate {
                 cpu: self.node_cpu.clone(),
@@ -193,6 +199,17 @@ impl Up {
             "The lab cluster is up: {server}, {nodes}, {scheduler}.\nTo use it:\n  export \
              KUBECONFIG={kubeconfig}\n  kubectl get nodes\n{stop}"
         )
+    }
+}
+
+/// How to reach the cluster, for its kubeconfig.
+fn endpoints(cluster: &Cluster) -> Endpoints {
+    let (server, auth) = (cluster.server(), cluster.server().api().auth());
+    Endpoints {
+        http: server.url(),
+        https: server.https_url(),
+        ca_pem: auth.authority().ca_pem().to_owned(),
+        admin_token: auth.admin_token().to_owned(),
     }
 }
 

@@ -7,8 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::runner::{Runner, Work};
 use super::{
-    Claims, Controller, Deployments, Disruption, EphemeralVolumes, EventExpiry, GarbageCollector,
-    Namespaces, NodeTaints, PersistentVolumes, PodGc, Quotas, ReplicaSets, TaintEviction,
+    Claims, ClusterRoles, Controller, Deployments, Disruption, EphemeralVolumes, EventExpiry,
+    GarbageCollector, Namespaces, NodeTaints, PersistentVolumes, PodGc, Quotas, ReplicaSets,
+    TaintEviction,
 };
 use crate::api::Api;
 
@@ -34,7 +35,7 @@ impl Manager {
     }
 
     /// Deployments, replica sets, garbage, namespaces, taints, evictions, pods of lost nodes,
-    /// disruption budgets, quotas, old events, claims and volumes.
+    /// disruption budgets, quotas, aggregated cluster roles, old events, claims and volumes.
     pub fn with_defaults(api: Api) -> Self {
         Self::new(api)
             .with(Namespaces)
@@ -45,6 +46,7 @@ impl Manager {
             .with(PodGc::default())
             .with(Disruption)
             .with(Quotas)
+            .with(ClusterRoles)
             .with(EventExpiry)
             .with(EphemeralVolumes)
             .with(Claims)

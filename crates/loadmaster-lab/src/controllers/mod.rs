@@ -5,6 +5,7 @@
 //! again after any interruption. [`Manager`] feeds them with the keys that watches name, in one
 //! thread and in a fixed order: the same history gives the same writes.
 
+mod cluster_roles;
 mod deployment;
 mod disruption;
 mod events;
@@ -19,6 +20,7 @@ mod runner;
 mod taint_eviction;
 pub(crate) mod volumes;
 
+pub use cluster_roles::ClusterRoles;
 pub use deployment::Deployments;
 pub use disruption::Disruption;
 pub use events::{EventExpiry, Recorder, Severity};

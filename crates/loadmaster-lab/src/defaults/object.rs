@@ -1,5 +1,7 @@
 //! Defaults by kind: what decoding an object of that kind fills in.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::fill::{existing, fill, fill_text, items_in, object_in};
@@ -32,7 +34,8 @@ pub fn default_object(api_version: &str, kind: &str, object: &mut Value) {
             }
         }
         ("", "LimitRange") => limit_range(object),
-        ("", "Secret") => fill_text(object, "type", "Opaque"),
+        ("", "Secret") => secret(object),
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding(object),
         ("scheduling.k8s.io", "PriorityClass") => {
             fill_text(object, "preemptionPolicy", "PreemptLowerPriority");
         }
@@ -79,6 +82,30 @@ fn service(object: &mut Map<String, Value>) {
         let target = port.get("targetPort");
         if target.is_none_or(|it| *it == json!(0) || *it == json!("")) {
             port.insert("targetPort".to_owned(), number);
+        }
+    }
+}
+
+/// What was given as text is kept as base64.
+fn secret(object: &mut Map<String, Value>) {
+    fill_text(object, "type", "Opaque");
+    let Some(Value::Object(texts)) = object.remove("stringData") else { return };
+    let Some(data) = object_in(object, "data") else { return };
+    for (key, text) in texts {
+        let text = STANDARD.encode(text.as_str().unwrap_or_default());
+        data.insert(key, text.into());
+    }
+}
+
+/// Roles, users and groups are of RBAC's group; service accounts are of none.
+fn binding(object: &mut Map<String, Value>) {
+    let group = "rbac.authorization.k8s.io";
+    if let Some(reference) = object_in(object, "roleRef") {
+        fill_text(reference, "apiGroup", group);
+    }
+    for subject in items_in(object, "subjects") {
+        if matches!(subject.get("kind").and_then(Value::as_str), Some("User" | "Group")) {
+            fill_text(subject, "apiGroup", group);
         }
     }
 }

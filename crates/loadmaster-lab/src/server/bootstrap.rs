@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use crate::api::Api;
+use crate::auth::rbac::create_default_roles;
 use crate::resources::Collection;
 
 /// Namespaces that exist from the start.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Creates the namespaces, the system's priority classes and the service of the API server.
+/// Creates the namespaces, the system's priority classes, the service of the API server, the
+/// default roles and what says whom to trust.
 pub(super) fn create(api: &Api, https: SocketAddr) {
     for name in NAMESPACES {
         make(api, Collection::NAMESPACES, "", json!({"metadata": {"name": name}}));
@@ -43,6 +45,13 @@ pub(super) fn create(api: &Api, https: SocketAddr) {
         },
     });
     make(api, Collection::SERVICES, "default", service);
+    create_default_roles(api);
+    // What a server that delegates authentication to this one reads: whose certificates to trust.
+    let trust = json!({
+        "metadata": {"name": "extension-apiserver-authentication"},
+        "data": {"client-ca-file": api.auth().authority().ca_pem()},
+    });
+    make(api, Collection::CONFIG_MAPS, "kube-system", trust);
 }
 
 fn make(api: &Api, collection: Collection, namespace: &str, object: Value) {

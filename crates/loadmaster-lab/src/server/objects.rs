@@ -7,8 +7,12 @@ use serde_json::{Value, json};
 use super::negotiate::Form;
 use super::query::Query;
 use super::respond::{self, Answer};
-use super::{body, list, log, options};
-use crate::api::{Api, DeleteOptions, Deleted, FieldValidation, Part, PatchRequest};
+use super::{body, identity, list, log, options};
+use crate::api::{
+    Api, DeleteOptions, Deleted, FieldValidation, Part, PatchRequest, creates_by_put,
+};
+use crate::auth::rbac::{check_grant, grants_rights};
+use crate::auth::{Attributes, ResourceTarget, User};
 use crate::resources::{Collection, Resource, Verbs};
 use crate::status::Status;
 use crate::store::{Object, text};
@@ -20,6 +24,7 @@ pub(super) struct Input<'a> {
     pub(super) content_type: &'a str,
     pub(super) body: &'a Bytes,
     pub(super) form: Form,
+    pub(super) user: &'a User,
 }
 
 /// Answers a request for one object or one of its subresources.
@@ -85,8 +90,10 @@ pub(super) fn post(
     let dry_run = options::dry_run(input.query, "CreateOptions")?;
     let decoded = decode(resource, input, "CreateOptions")?;
     if resource.verbs == Verbs::CreateOnly {
-        return Ok(respond::object(201, &api.review(resource, &decoded.object)));
+        let answer = api.review(resource, namespace, &decoded.object, input.user)?;
+        return Ok(respond::object(201, &answer));
     }
+    check_grant(api.store(), input.user, resource, namespace, &decoded.object)?;
     let object = api.create(resource, namespace, decoded.object, dry_run)?;
     Ok(respond::with_warnings(respond::object(201, &*object), &decoded.warnings))
 }
@@ -144,7 +151,11 @@ fn put(
     input: &Input<'_>,
 ) -> Result<Answer, Status> {
     let dry_run = options::dry_run(input.query, "UpdateOptions")?;
+    if part == Part::Whole && creates_by_put(resource) {
+        may_create(api, resource, at, input.user)?;
+    }
     let decoded = decode(resource, input, "UpdateOptions")?;
+    check_grant(api.store(), input.user, resource, at.0, &decoded.object)?;
     let written = api.replace(resource, part, at, decoded.object, dry_run)?;
     let code = if written.created { 201 } else { 200 };
     Ok(respond::with_warnings(respond::object(code, &*written.object), &decoded.warnings))
@@ -157,9 +168,37 @@ fn patch(
     at: (&str, &str),
     input: &Input<'_>,
 ) -> Result<Answer, Status> {
-    let written = api.patch(resource, part, at, patch_request(input)?)?;
+    let request = patch_request(input)?;
+    if part == Part::Whole && request.is_apply() {
+        may_create(api, resource, at, input.user)?;
+    }
+    if grants_rights(resource) && !input.user.is_master() {
+        let outcome = api.patch(resource, part, at, PatchRequest { dry_run: true, ..request })?;
+        check_grant(api.store(), input.user, resource, at.0, &outcome.object)?;
+    }
+    let written = api.patch(resource, part, at, request)?;
     let code = if written.created { 201 } else { 200 };
     Ok(respond::with_warnings(respond::object(code, &*written.object), &written.warnings))
+}
+
+/// Whoever writes what is not there yet must be allowed to create it as well.
+fn may_create(
+    api: &Api,
+    resource: &Resource,
+    (namespace, name): (&str, &str),
+    user: &User,
+) -> Result<(), Status> {
+    if api.store().get(resource.collection, namespace, name).is_some() {
+        return Ok(());
+    }
+    let target = ResourceTarget {
+        group: resource.group.to_owned(),
+        resource: resource.plural.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        ..ResourceTarget::default()
+    };
+    identity::allow(api, user, &Attributes::on("create", target))
 }
 
 fn patch_request<'a>(input: &Input<'a>) -> Result<PatchRequest<'a>, Status> {

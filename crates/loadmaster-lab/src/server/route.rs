@@ -89,7 +89,7 @@ fn below(
 }
 
 /// Replaces `%41` by `A`; what is no such escape stays as it is.
-fn percent_decoded(segment: &str) -> String {
+pub(super) fn percent_decoded(segment: &str) -> String {
     let bytes = segment.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{HeaderName, Method};
 use tokio_util::sync::CancellationToken;
 
+use super::attributes::attributes;
 use super::negotiate::{self, wants_aggregated};
 use super::objects::{self, Input};
 use super::query::Query;
@@ -16,6 +17,7 @@ use super::respond::{self, Answer};
 use super::route::{Route, route};
 use super::{body, discovery, health, identity, list, openapi, watch};
 use crate::api::Api;
+use crate::auth::User;
 use crate::resources::{Resource, Verbs};
 use crate::status::Status;
 
@@ -31,8 +33,11 @@ pub(super) struct Server {
 /// Answers any request.
 pub(super) async fn handle(State(server): State<Arc<Server>>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
-    let answer = match body::read(body).await {
-        Ok(bytes) => guarded(|| server.answer(&parts, &bytes)),
+    let answer = match guarded(|| server.admit(&parts)) {
+        Ok(user) => match body::read(body).await {
+            Ok(bytes) => guarded(|| server.answer(&parts, &bytes, &user)),
+            Err(status) => Err(status),
+        },
         Err(status) => Err(status),
     };
     let answer = answer.unwrap_or_else(|status| respond::refuse(&status));
@@ -41,7 +46,7 @@ pub(super) async fn handle(State(server): State<Arc<Server>>, request: Request) 
 }
 
 /// A fault of ours is an answer too, and must not end the connection without one.
-fn guarded(answer: impl FnOnce() -> Result<Answer, Status>) -> Result<Answer, Status> {
+fn guarded<T>(answer: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
     std::panic::catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
         let message = "the lab cluster failed to answer; its log says where";
         Err(Status::new(500, "InternalError", message))
@@ -49,8 +54,17 @@ fn guarded(answer: impl FnOnce() -> Result<Answer, Status>) -> Result<Answer, St
 }
 
 impl Server {
-    fn answer(&self, parts: &Parts, bytes: &bytes::Bytes) -> Result<Answer, Status> {
-        let _user = identity::authenticate(&self.api, &parts.headers, self.trusting)?;
+    /// Who asks, if he may.
+    fn admit(&self, parts: &Parts) -> Result<User, Status> {
+        let user = identity::authenticate(&self.api, &parts.headers, self.trusting)?;
+        let user = identity::impersonate(&self.api, user, &parts.headers)?;
+        let query = Query::of(&parts.uri);
+        let what = attributes(&parts.method, parts.uri.path(), &query);
+        identity::allow(&self.api, &user, &what)?;
+        Ok(user)
+    }
+
+    fn answer(&self, parts: &Parts, bytes: &bytes::Bytes, user: &User) -> Result<Answer, Status> {
         let query = Query::of(&parts.uri);
         let accept = header(parts, &ACCEPT);
         let route = match route(parts.uri.path()) {
@@ -64,6 +78,7 @@ impl Server {
             content_type: header(parts, &CONTENT_TYPE),
             body: bytes,
             form: negotiate::form(accept)?,
+            user,
         };
         match route {
             Route::Collection { resource, namespace, watch } => {

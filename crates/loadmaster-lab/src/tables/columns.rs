@@ -22,7 +22,7 @@ fn definition(short: &str) -> Value {
 
 const GENERIC: &str = "Name · Age";
 
-const COLUMNS: [(&str, &str); 29] = [
+const COLUMNS: [(&str, &str); 31] = [
     (
         "Pod",
         "Name · Ready · Status · Restarts · Age · IP* · Node* · Nominated Node* · Readiness Gates*",
@@ -84,6 +84,8 @@ const COLUMNS: [(&str, &str); 29] = [
     ("CSIStorageCapacity", "Name · Created At:date"),
     ("Role", "Name · Created At:date"),
     ("ClusterRole", "Name · Created At:date"),
+    ("RoleBinding", "Name · Role · Age · Users* · Groups* · ServiceAccounts*"),
+    ("ClusterRoleBinding", "Name · Role · Age · Users* · Groups* · ServiceAccounts*"),
     ("CSINode", "Name · Drivers:integer · Age"),
     (
         "CSIDriver",

@@ -72,6 +72,7 @@ pub fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
         "LimitRange" | "CSIStorageCapacity" | "Role" | "ClusterRole" => {
             vec![object["metadata"]["creationTimestamp"].clone()]
         }
+        "RoleBinding" | "ClusterRoleBinding" => binding(object, &age),
         "ResourceClaim" => vec![claim_state(object).into(), age.into()],
         _ => vec![age.into()],
     };
@@ -111,6 +112,21 @@ fn service(object: &Value, age: &str) -> Vec<Value> {
         age.into(),
         selector.into(),
     ]
+}
+
+/// The role, and who has it, by kind.
+fn binding(object: &Value, age: &str) -> Vec<Value> {
+    let role = format!("{}/{}", text(object, "/roleRef/kind"), text(object, "/roleRef/name"));
+    let subjects = |kind: &str| -> Value {
+        let of_kind = list(object, "/subjects").iter().filter(|it| it["kind"] == kind);
+        let names = of_kind.map(|it| match kind {
+            "ServiceAccount" => format!("{}/{}", text(it, "/namespace"), text(it, "/name")),
+            _ => text(it, "/name").to_owned(),
+        });
+        names.collect::<Vec<_>>().join(", ").into()
+    };
+    let who = ["User", "Group", "ServiceAccount"].map(subjects);
+    [role.into(), age.into()].into_iter().chain(who).collect()
 }
 
 /// `pods: 17/100` per hard limit, those on limits in a column of their own.

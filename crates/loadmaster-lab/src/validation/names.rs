@@ -18,6 +18,10 @@ const VALUE: &str = "a valid label must be an empty string or consist of alphanu
      'my_value',  or '12345', regex used for validation is \
      '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
+const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or \
+     '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
+     '[-._a-zA-Z0-9]+')";
+
 /// What is wrong with a DNS subdomain: most object names.
 pub(super) fn subdomain(name: &str) -> Vec<String> {
     let mut faults = too_long(name, 253);
@@ -52,6 +56,25 @@ pub(super) fn path_segment(name: &str) -> Vec<String> {
     }
     let bad = ["/", "%"].iter().filter(|it| name.contains(**it));
     bad.map(|it| format!("may not contain '{it}'")).collect()
+}
+
+/// What is wrong with a key of a config map or a secret, which becomes a file's name.
+pub(super) fn config_key(key: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    if key.len() > 253 {
+        faults.push("must be no more than 253 characters".to_owned());
+    }
+    let good = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.');
+    if key.is_empty() || !key.bytes().all(good) {
+        faults.push(CONFIG_KEY.to_owned());
+    }
+    match key {
+        "." => faults.push("must not be '.'".to_owned()),
+        ".." => faults.push("must not be '..'".to_owned()),
+        _ if key.starts_with("..") => faults.push("must not start with '..'".to_owned()),
+        _ => {}
+    }
+    faults
 }
 
 /// What is wrong with a label key, taint key or topology key.

@@ -2,6 +2,8 @@
 //! recordings of kube-apiserver 1.36 see it.
 
 #[cfg(test)]
+mod access;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod clients;

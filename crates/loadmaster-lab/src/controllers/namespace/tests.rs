@@ -12,7 +12,8 @@ const NAMESPACES: Collection = Collection::NAMESPACES;
 fn a_namespace_comes_with_its_account_and_certificate() {
     let world = World::new(0);
     assert!(world.get(Collection::SERVICE_ACCOUNTS, "default").is_some());
-    assert!(world.get(Collection::CONFIG_MAPS, "kube-root-ca.crt").is_some());
+    let certificate = world.get(Collection::CONFIG_MAPS, "kube-root-ca.crt").unwrap();
+    assert_eq!(certificate["data"]["ca.crt"], world.api.auth().authority().ca_pem());
 }
 
 #[test]

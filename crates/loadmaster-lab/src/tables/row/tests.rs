@@ -165,3 +165,13 @@ fn a_row_carries_metadata_everything_or_nothing() {
     assert_eq!(with(IncludeObject::Object)["object"], pod);
     assert_eq!(with(IncludeObject::None)["object"], Value::Null);
 }
+
+#[test]
+fn bindings_show_the_role_and_who_has_it() {
+    let binding = json!({"metadata": {"name": "b"}, "roleRef": {"kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "User", "name": "eve"}, {"kind": "User", "name": "bob"},
+            {"kind": "ServiceAccount", "name": "robot", "namespace": "ns"}]});
+    let expected = json!(["b", "ClusterRole/view", "35s", "eve, bob", "", "ns/robot"]);
+    assert_eq!(cells_of("ClusterRoleBinding", binding.clone()), expected);
+    assert_eq!(cells_of("RoleBinding", binding), expected);
+}
