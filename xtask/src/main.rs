@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 mod cargo;
 mod gate;
 mod golden;
+mod images;
 mod lab;
 mod stage1;
 mod testing;
@@ -26,6 +27,9 @@ struct Tasks {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    Doctor(images::Doctor),
+    Build(images::Build),
+    BuildImage(images::BuildImage),
     Stage1(stage1::Stage1),
     Lab(lab::Lab),
     Gate(gate::Gate),
@@ -35,6 +39,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Tasks::parse().task {
+        Task::Doctor(_) | Task::Build(_) | Task::BuildImage(_) => images::run(),
         Task::Stage1(it) => it.run(),
         Task::Lab(it) => it.run(),
         Task::Gate(it) => it.run(),

@@ -75,6 +75,9 @@ pub enum LayoutError {
     /// There is none.
     #[error("{} holds no image; build one with `cargo xtask build-image`", .0.display())]
     Missing(PathBuf),
+    /// Something else is where it would go.
+    #[error("{} is not empty and no image; choose another folder", .0.display())]
+    Taken(PathBuf),
     /// It names content that is not there.
     #[error("{}: the content {digest} is missing; build the image again", dir.display())]
     NoBlob {
@@ -230,6 +233,26 @@ impl Layout {
         write(&self.dir.join(INDEX), &json(index, &self.dir)?)
     }
 
+    /// Writes the whole layout to the folder `dir`, which must be empty or hold a layout already.
+    ///
+    /// # Errors
+    /// When there is something else in the folder, or the disk fails.
+    pub fn copy_to(&self, dir: &Path) -> Result<()> {
+        let is_taken = fs::read_dir(dir).is_ok_and(|mut it| it.next().is_some());
+        if is_taken && Self::open(dir).is_err() {
+            return Err(LayoutError::Taken(dir.to_owned()));
+        }
+        let copy = Self::create(dir)?;
+        let from = self.dir.join(BLOBS);
+        let blobs = fs::read_dir(&from).map_err(|it| failed("read", &from, it))?;
+        for blob in blobs {
+            let blob = blob.map_err(|it| failed("read", &from, it))?;
+            let content = fs::read(blob.path()).map_err(|it| failed("read", &blob.path(), it))?;
+            write(&copy.dir.join(BLOBS).join(blob.file_name()), &content)?;
+        }
+        copy.write_index(&self.index()?)
+    }
+
     /// The image, with everything that it consists of checked to be there and to be what its name says.
     ///
     /// # Errors
@@ -239,7 +262,8 @@ impl Layout {
         let malformed = |why: &str| LayoutError::Malformed { file: file.clone(), why: why.into() };
         let mut listed = self.index()?.manifests.into_iter();
         let mut index = listed.next().ok_or_else(|| malformed("it lists no image"))?;
-        let tag = index.annotations.remove(annotation::REF_NAME);
+        // These are the layout's own, and no part of the image.
+        let tag = std::mem::take(&mut index.annotations).remove(annotation::REF_NAME);
         let tag = tag.ok_or_else(|| malformed("its first entry has no tag"))?;
         if index.media_type != media_type::INDEX {
             return Err(malformed("its first entry is no index"));

@@ -4,14 +4,26 @@
 //! The parts meet in one place, the [`layout`]: a folder `target/images/NAME` that holds the finished
 //! image as the OCI image specification has it. Building writes it, pushing and verifying read it.
 
+pub mod assemble;
+pub mod build;
 pub mod credentials;
+pub mod cross;
 pub mod digest;
+pub mod doctor;
+pub mod elf;
 pub mod forge;
 pub mod layout;
+pub mod lock;
+pub mod measure;
 pub mod oci;
 pub mod open;
+pub mod plan;
+pub mod provenance;
 pub mod push;
+pub mod recipe;
 pub mod reference;
+pub mod signals;
+pub mod site;
 pub mod size;
 pub mod topology;
 pub mod transport;

@@ -95,9 +95,13 @@ pub(super) struct Elector {
 enum Step {
     Idle,
     /// That of a renewal without reading first.
-    Renewing { begun: Duration },
+    Renewing {
+        begun: Duration,
+    },
     Reading,
-    Writing { begun: Duration },
+    Writing {
+        begun: Duration,
+    },
 }
 
 impl Elector {

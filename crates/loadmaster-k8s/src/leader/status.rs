@@ -64,9 +64,9 @@ impl LeaderStatus {
     /// # Errors
     /// Upstream's words for it.
     pub fn check(&self, now: Instant) -> Result<(), String> {
-        let overdue = self.last_renewal().is_some_and(|it| {
-            now.saturating_duration_since(it) > self.lease_duration + TOLERANCE
-        });
+        let overdue = self
+            .last_renewal()
+            .is_some_and(|it| now.saturating_duration_since(it) > self.lease_duration + TOLERANCE);
         if overdue {
             return Err(format!("failed election to renew leadership on lease {ELECTION_NAME}"));
         }

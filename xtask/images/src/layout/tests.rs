@@ -74,3 +74,19 @@ fn an_index_that_is_not_understood_names_the_field() {
     let error = layout.image().unwrap_err().to_string();
     assert!(error.contains("manifests[0].digest") && error.contains("index.json"), "{error}");
 }
+
+#[test]
+fn a_copy_holds_the_same_image_and_never_covers_other_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let (layout, image) = layout(&dir.path().join("a"));
+    let copy = dir.path().join("b");
+    layout.copy_to(&copy).unwrap();
+    layout.copy_to(&copy).unwrap();
+    let copied = Layout::open(&copy).unwrap().image().unwrap();
+    assert_eq!(copied.index, image.index);
+    let other = dir.path().join("c");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("letter"), "dear").unwrap();
+    let error = layout.copy_to(&other).unwrap_err();
+    assert!(matches!(error, LayoutError::Taken(_)), "{error}");
+}

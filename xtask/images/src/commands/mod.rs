@@ -1,0 +1,70 @@
+//! The commands, a file each.
+
+pub(crate) mod build;
+pub(crate) mod build_image;
+pub(crate) mod doctor;
+mod prepare;
+mod results;
+
+use xtask_images::{
+    assemble::{ArchiveError, AssembleError, BillError},
+    build::BuildError,
+    cross::CannotBuild,
+    layout::LayoutError,
+    lock::LockError,
+    measure::{LedgerError, RunError},
+    provenance::ProvenanceError,
+    recipe::RecipeError,
+    reference::NoReference,
+    signals::Stopped,
+    site::SiteError,
+    topology::TopologyError,
+};
+
+/// A failure that the user can mend; its text says how. Exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UserError(pub(crate) String);
+
+/// What the machine lacks for a step, which did not begin. Exit code 1.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NoRoom(pub(crate) String);
+
+/// The exit code that a failure has.
+pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
+    /// A fault of this program.
+    const OURS: u8 = 70;
+    for cause in error.chain() {
+        if let Some(Stopped(code)) = cause.downcast_ref() {
+            return *code;
+        }
+        if cause.is::<NoRoom>() {
+            return 1;
+        }
+        if let Some(cause) = cause.downcast_ref::<BuildError>() {
+            return match cause {
+                BuildError::Run(RunError::Stopped(Stopped(code))) => *code,
+                BuildError::Failed { .. } | BuildError::Unfit { .. } => 1,
+                _ => 2,
+            };
+        }
+        let can_be_mended = cause.is::<UserError>()
+            || cause.is::<CannotBuild>()
+            || cause.is::<RecipeError>()
+            || cause.is::<TopologyError>()
+            || cause.is::<SiteError>()
+            || cause.is::<NoReference>()
+            || cause.is::<ProvenanceError>()
+            || cause.is::<LockError>()
+            || cause.is::<LedgerError>()
+            || cause.is::<LayoutError>()
+            || cause.is::<AssembleError>()
+            || cause.is::<ArchiveError>()
+            || cause.is::<BillError>();
+        if can_be_mended {
+            return 2;
+        }
+    }
+    OURS
+}

@@ -1,0 +1,53 @@
+//! What stands behind `cargo xtask doctor`, `build` and `build-image`.
+//!
+//! A program of its own, since it links what the other commands should not have to compile.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anstream::eprintln;
+use clap::{Parser, Subcommand};
+use xtask_images::signals::Stop;
+
+mod commands;
+mod options;
+mod progress;
+
+/// What stands behind the images' commands.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "What stands behind the images' commands")]
+struct Cli {
+    /// The repository.
+    #[arg(long)]
+    root: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Doctor(options::doctor::Options),
+    Build(options::build::Options),
+    BuildImage(options::build_image::Options),
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let Cli { root, command } = Cli::parse();
+    let outcome = async {
+        match command {
+            Command::Doctor(it) => commands::doctor::run(&it, &root),
+            Command::Build(it) => commands::build::run(&it, &root, &mut Stop::listen()?).await,
+            Command::BuildImage(it) => {
+                commands::build_image::run(&it, &root, &mut Stop::listen()?).await
+            }
+        }
+    };
+    outcome.await.unwrap_or_else(|error| {
+        let code = commands::exit_code(&error);
+        // Whoever stopped it knows.
+        if code <= 128 {
+            eprintln!("error: {error:#}");
+        }
+        ExitCode::from(code)
+    })
+}

@@ -1,0 +1,166 @@
+//! How to build with the memory that there is: with less of it, fewer compilers at once, then less
+//! optimisation across crates.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    measure::{Ledger, What},
+    size::Size,
+};
+
+/// How much is optimised across crates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lto {
+    /// The whole program at once: the smallest program, the largest link.
+    Fat,
+    /// Summaries of the others for each crate.
+    Thin,
+    /// Nothing.
+    Off,
+}
+
+impl fmt::Display for Lto {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fat => "fat",
+            Self::Thin => "thin",
+            Self::Off => "off",
+        })
+    }
+}
+
+/// How to build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What, and with which settings.
+    pub what: What,
+    /// The memory that it takes.
+    pub memory: Size,
+    /// Whether that was measured here, or is what it took elsewhere.
+    pub measured: bool,
+    /// What was turned down, and why, in a sentence.
+    pub lowered: Option<String>,
+}
+
+/// What a build took on the machine that these settings were chosen on, in MB: the link alone, and each
+/// further compiler beside it.
+const fn elsewhere(lto: Lto, jobs: u32) -> Size {
+    let link = match lto {
+        Lto::Fat => 1200,
+        Lto::Thin => 900,
+        Lto::Off => 650,
+    };
+    let compilers = 350 * jobs as u64 + 200;
+    Size::mebi(if compilers > link { compilers } else { link })
+}
+
+/// Chooses how to build `what`, whose `lto` and `jobs` are what one would like, with `room` to do it in.
+///
+/// Where even the most modest way takes more, it is that one, and its need tells so.
+pub fn choose(what: &What, room: Size, ledger: &Ledger) -> Plan {
+    let (wanted_lto, wanted_jobs) = (what.lto, what.jobs);
+    let mut rungs: Vec<(Lto, u32)> = vec![(wanted_lto, wanted_jobs)];
+    let mut jobs = wanted_jobs;
+    while jobs > 1 {
+        jobs /= 2;
+        rungs.push((wanted_lto, jobs));
+    }
+    let cheaper = [Lto::Thin, Lto::Off].into_iter().filter(|it| *it as u8 > wanted_lto as u8);
+    rungs.extend(cheaper.map(|it| (it, 1)));
+    let plans = rungs.into_iter().map(|(lto, jobs)| {
+        let what = What { lto, jobs, ..what.clone() };
+        let measured = ledger.memory(&what);
+        let memory = measured.unwrap_or_else(|| elsewhere(lto, jobs));
+        Plan { what, memory, measured: measured.is_some(), lowered: None }
+    });
+    let mut plans = plans.collect::<Vec<_>>();
+    let fits = plans.iter().position(|it| it.memory <= room).unwrap_or(plans.len() - 1);
+    let wanted = plans[0].memory;
+    let mut plan = plans.swap_remove(fits);
+    if fits > 0 {
+        plan.lowered = Some(format!(
+            "there is {room} of memory, and lto = {wanted_lto} with {wanted_jobs} jobs takes {wanted}: \
+             building with lto = {} and {} {} instead",
+            plan.what.lto,
+            plan.what.jobs,
+            if plan.what.jobs == 1 { "job" } else { "jobs" }
+        ));
+    }
+    plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Measurement;
+
+    fn what(lto: Lto, jobs: u32) -> What {
+        What {
+            package: "p".into(),
+            binary: "b".into(),
+            target: "x86_64-unknown-linux-gnu".into(),
+            profile: "release".into(),
+            lto,
+            jobs,
+        }
+    }
+
+    fn ledger(measured: &[(Lto, u32, u64)]) -> Ledger {
+        let mut ledger = Ledger::default();
+        for (lto, jobs, mebi) in measured {
+            ledger.add(Measurement {
+                what: what(*lto, *jobs),
+                at: "2026-01-02T03:04:05Z".into(),
+                wall_seconds: 1.0,
+                peak_memory_bytes: Size::mebi(*mebi),
+                binary_bytes: Size::default(),
+                target_folder_bytes: Size::default(),
+                target_growth_bytes: Size::default(),
+            });
+        }
+        ledger
+    }
+
+    #[test]
+    fn with_less_memory_first_jobs_then_optimisation_is_turned_down_and_told() {
+        let ledger = ledger(&[
+            (Lto::Fat, 4, 2000),
+            (Lto::Fat, 2, 1500),
+            (Lto::Fat, 1, 1000),
+            (Lto::Thin, 1, 800),
+            (Lto::Off, 1, 600),
+        ]);
+        for (room, lto, jobs) in [
+            (2000, Lto::Fat, 4),
+            (1999, Lto::Fat, 2),
+            (1200, Lto::Fat, 1),
+            (900, Lto::Thin, 1),
+            (700, Lto::Off, 1),
+            (100, Lto::Off, 1),
+        ] {
+            let plan = choose(&what(Lto::Fat, 4), Size::mebi(room), &ledger);
+            assert_eq!((plan.what.lto, plan.what.jobs), (lto, jobs), "with {room} MB");
+            assert_eq!(plan.lowered.is_some(), room < 2000, "{:?}", plan.lowered);
+            assert!(plan.measured);
+        }
+        let told = choose(&what(Lto::Fat, 4), Size::mebi(900), &ledger).lowered.unwrap();
+        assert!(told.contains("900 MB") && told.contains("takes 2000 MB"), "{told}");
+        assert!(told.contains("lto = thin and 1 job instead"), "{told}");
+    }
+
+    #[test]
+    fn what_was_never_measured_is_taken_from_elsewhere() {
+        let plan = choose(&what(Lto::Fat, 2), Size::mebi(100_000), &Ledger::default());
+        assert!(!plan.measured && plan.memory >= Size::mebi(1000), "{plan:?}");
+        assert_eq!(plan.lowered, None);
+    }
+
+    #[test]
+    fn a_profile_without_optimisation_is_never_given_more() {
+        let plan = choose(&what(Lto::Off, 1), Size::mebi(1), &Ledger::default());
+        assert_eq!((plan.what.lto, plan.lowered), (Lto::Off, None));
+    }
+}

@@ -1,0 +1,21 @@
+//! `cargo xtask doctor`, `build`, `build-image`: from the source to an image.
+
+use std::{env, ffi::OsString, process::ExitCode};
+
+use crate::cargo::{self, Built};
+
+// The program that does the work has the same files; here they give the help.
+#[path = "../images/src/options/mod.rs"]
+mod options;
+
+pub(crate) use options::{
+    build::Options as Build, build_image::Options as BuildImage, doctor::Options as Doctor,
+};
+
+/// Builds and becomes the program behind the images' commands, which reads the same words.
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    let built = Built::packages(&["xtask-images"])?;
+    let root: [OsString; 2] = ["--root".into(), cargo::root().into()];
+    let words = root.into_iter().chain(env::args_os().skip(1));
+    cargo::become_program(built.program("xtask-images")?, words)
+}
