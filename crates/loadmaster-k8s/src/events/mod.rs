@@ -123,8 +123,8 @@ async fn store(rest: Rest, version: Version, write: Write) {
     for _ in 0..TRIES_MAX {
         match try_to_store(&rest, version, &write).await {
             Ok(()) => return,
-            Err(error @ CallError::Answer { .. }) => {
-                // Something about it displeases the server, and will do so again.
+            Err(error @ (CallError::Answer { .. } | CallError::NotLeading(_))) => {
+                // Something about it displeases the server, and will do so again; or others lead.
                 let note = &write.event.record.note;
                 tracing::debug!(%error, note, "the server refuses an event");
                 return;

@@ -109,12 +109,14 @@ impl Driver {
         }
         let Some(renewed) = self.elector.renewed() else { return };
         self.status.note_renewal(self.begun + renewed);
-        let until = self.elector.lead_until().map(|it| self.begun + it);
-        let before = self.lead_until.send_replace(until);
-        if before.is_none() {
+        let first = self.lead_until.borrow().is_none();
+        if first {
             let ElectionOptions { identity, .. } = self.elector.options();
             let lock = self.elector.options().lock();
             tracing::info!(lock, identity, "Successfully acquired lease");
+        }
+        self.lead_until.send_replace(self.elector.lead_until().map(|it| self.begun + it));
+        if first {
             self.record("became leader").await;
         }
     }

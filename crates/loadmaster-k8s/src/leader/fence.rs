@@ -35,7 +35,8 @@ impl Fence {
 
     /// Waits until this scheduler leads; for ever if it never does.
     pub async fn opened(&mut self) {
-        if self.lead_until.wait_for(Option::is_some).await.is_err() {
+        let open = |until: &Option<Instant>| until.is_some_and(|it| it > Instant::now());
+        if self.lead_until.wait_for(open).await.is_err() {
             std::future::pending::<()>().await;
         }
     }

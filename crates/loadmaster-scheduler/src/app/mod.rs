@@ -4,6 +4,7 @@ mod args;
 mod completions;
 mod config;
 mod effective;
+mod election;
 mod explain;
 mod run;
 

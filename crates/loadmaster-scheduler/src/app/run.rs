@@ -6,7 +6,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use loadmaster_config::Loaded;
+use anyhow::bail;
+use loadmaster_config::{ClientConnection, Loaded};
 use loadmaster_core::scheduler::{Scheduler, SchedulerOptions};
 use loadmaster_framework::{Gates, Registry};
 use loadmaster_k8s::{client::ClientOptions, needs};
@@ -15,10 +16,11 @@ use super::{
     args::Run,
     config::located,
     effective::{self, Effective, effective},
+    election::election,
 };
 use crate::{
     logs,
-    process::{self, Plan},
+    process::{self, Plan, Rate},
 };
 
 pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Result<ExitCode> {
@@ -26,6 +28,7 @@ pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Res
     if let Some(file) = &args.write_config_to {
         return effective::write(&loaded, file).map(|()| ExitCode::SUCCESS);
     }
+    let election = election(&loaded, &named(args.config.as_deref()), &process::host())?;
     logs::start(args.logging.verbosity, args.logging.logging_format);
     for note in notes {
         tracing::warn!("{note}");
@@ -37,7 +40,18 @@ pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Res
     let kinds = needs::kinds_of(&options.profiles);
     let scheduler = Scheduler::new(options)?;
     let client = client_options(args, &loaded);
-    process::run(Plan { client, scheduler, kinds, extenders: loaded.config.extenders })
+    let delay_cache_until_active = loaded.config.delay_cache_until_active;
+    let rate = rate(&loaded)?;
+    let extenders = loaded.config.extenders;
+    process::run(Plan {
+        client,
+        rate,
+        scheduler,
+        kinds,
+        extenders,
+        election,
+        delay_cache_until_active,
+    })
 }
 
 /// A seed that differs from run to run.
@@ -56,13 +70,6 @@ fn announce(args: &Run, loaded: &Loaded, options: &SchedulerOptions) {
     for warning in &loaded.warnings {
         tracing::warn!("{}", located(&file, warning));
     }
-    if loaded.config.leader_election.leader_elect {
-        tracing::warn!(
-            "leader election is asked for and not there yet: this scheduler runs without, so run no \
-             second copy of it; `leaderElection: {{leaderElect: false}}` or --leader-elect=false \
-             says that this is meant"
-        );
-    }
     for profile in &options.profiles {
         let plugins: Vec<_> = profile.hooks().iter().map(|it| it.name).collect();
         let weights: Vec<_> =
@@ -80,6 +87,19 @@ fn announce(args: &Run, loaded: &Loaded, options: &SchedulerOptions) {
             );
         }
     }
+}
+
+/// How often the server is called.
+fn rate(loaded: &Loaded) -> anyhow::Result<Rate> {
+    let ClientConnection { qps, burst, .. } = loaded.config.client_connection;
+    let burst = u32::try_from(burst).unwrap_or_default();
+    if qps > 0.0 && burst == 0 {
+        bail!(
+            "clientConnection.burst must be greater than 0 where qps is; write burst: 100, or leave \
+             it out, which means the same"
+        );
+    }
+    Ok(Rate { qps, burst })
 }
 
 fn client_options(args: &Run, loaded: &Loaded) -> ClientOptions {

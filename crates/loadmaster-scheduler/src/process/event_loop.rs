@@ -103,7 +103,10 @@ impl EventLoop {
     }
 
     fn may_schedule(&self) -> bool {
-        self.awaited.is_empty() && self.unanswered < UNANSWERED_MAX && self.scheduler.has_next()
+        self.awaited.is_empty()
+            && self.unanswered < UNANSWERED_MAX
+            && self.scheduler.has_next()
+            && self.wires.gate.is_open()
     }
 
     /// Takes in what has arrived.
@@ -131,7 +134,11 @@ impl EventLoop {
                 if self.awaited.is_empty() {
                     let nodes = self.scheduler.cache().node_count();
                     let pods = self.scheduler.pod_count();
-                    tracing::info!(nodes, pods, "the cluster is known; scheduling begins");
+                    if self.wires.gate.is_open() {
+                        tracing::info!(nodes, pods, "the cluster is known; scheduling begins");
+                    } else {
+                        tracing::info!(nodes, pods, "the cluster is known; others may lead");
+                    }
                 }
             }
             Told::Stale(kind) => {
@@ -165,6 +172,7 @@ impl EventLoop {
             }
         };
         let stopping = deadline.is_some();
+        let waits_to_lead = !self.wires.gate.is_open();
         tokio::select! {
             Some((id, result)) = self.wires.results.recv() => {
                 self.unanswered -= 1;
@@ -172,6 +180,7 @@ impl EventLoop {
                 self.scheduler.handle_result(now, id, result);
             }
             Some(told) = self.wires.told.recv() => self.take(told),
+            () = self.wires.gate.opened(), if waits_to_lead => {}
             () = timer => {}
             () = self.stop.cancelled(), if !stopping => {}
         }

@@ -2,13 +2,15 @@
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
-use super::extenders::Extenders;
+use super::{extenders::Extenders, leading::Gate};
 use loadmaster_core::scheduler::{Work, WorkId, WorkResult};
+use loadmaster_framework::{ActionError, ActionResult};
 use loadmaster_k8s::{
     act::Actor,
     client::Cluster,
     events::recorder,
     kind::Kind,
+    leader::NotLeading,
     watch::{self, Told, WatchOptions},
 };
 use tokio::{
@@ -24,6 +26,17 @@ pub(super) struct CoreWires {
     pub(super) results: mpsc::UnboundedReceiver<(WorkId, WorkResult)>,
     /// Work to do.
     pub(super) work: mpsc::UnboundedSender<(WorkId, Work)>,
+    /// Whether this copy is to work.
+    pub(super) gate: Gate,
+}
+
+/// How often the server is called, watches and the election aside.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate {
+    /// Calls a second in the long run; not above 0 is no bound.
+    pub(crate) qps: f32,
+    /// Calls at once.
+    pub(crate) burst: u32,
 }
 
 /// The tasks beside the core.
@@ -47,27 +60,32 @@ const FINISH_LIMIT: Duration = Duration::from_secs(2);
 /// Starts to watch, to act and to record.
 pub(super) fn start(
     cluster: &Cluster,
+    Rate { qps, burst }: Rate,
     kinds: &BTreeSet<Kind>,
     options: &WatchOptions,
     extenders: &Extenders,
+    gate: Gate,
 ) -> Wires {
+    let fenced = cluster.rest.with_fence(gate.fence());
     let (tell, told) = mpsc::channel(TOLD_MAX);
     let (work, work_taken) = mpsc::unbounded_channel();
     let (answer, results) = mpsc::unbounded_channel();
-    let (recorder, writer) = recorder(cluster.rest.clone(), &host());
-    let actor = Actor::new(cluster.rest.clone(), recorder);
+    // Events have a rate of their own, as upstream: they hold no binding up.
+    let (recorder, writer) = recorder(fenced.with_rate(qps, burst), &host());
+    let actor = Actor::new(fenced.with_rate(qps, burst), recorder);
     let io = Io {
         watches: watch::start(&cluster.rest, kinds, options, &tell),
-        actor: tokio::spawn(act(actor, extenders.clone(), work_taken, answer)),
+        actor: tokio::spawn(act(actor, extenders.clone(), gate.clone(), work_taken, answer)),
         writer: tokio::spawn(writer.run()),
     };
-    Wires { for_core: CoreWires { told, results, work }, io }
+    Wires { for_core: CoreWires { told, results, work, gate }, io }
 }
 
 /// Does work as it comes, side by side; ends when the core has hung up and all is done.
 async fn act(
     actor: Actor,
     extenders: Extenders,
+    gate: Gate,
     mut work: mpsc::UnboundedReceiver<(WorkId, Work)>,
     answer: mpsc::UnboundedSender<(WorkId, WorkResult)>,
 ) {
@@ -78,10 +96,12 @@ async fn act(
                 let Some((id, work)) = next else { break };
                 let (actor, extenders, answer) =
                     (actor.clone(), extenders.clone(), answer.clone());
+                let gate = gate.clone();
                 running.spawn(async move {
                     let result = match work {
                         Work::ExtenderBind { extender, pod, node } => {
-                            Some(WorkResult::Done(extenders.bind(&extender, &pod, &node).await))
+                            let bind = extenders.bind(&extender, &pod, &node);
+                            Some(WorkResult::Done(guarded(&gate, bind).await))
                         }
                         other => actor.act(other).await,
                     };
@@ -95,6 +115,17 @@ async fn act(
         }
     }
     while running.join_next().await.is_some() {}
+}
+
+/// Runs a call that is not made by a fenced client.
+async fn guarded(gate: &Gate, call: impl Future<Output = ActionResult>) -> ActionResult {
+    match gate.fence() {
+        Some(fence) => {
+            let unknown = |it: NotLeading| ActionError::Unknown(it.to_string());
+            fence.guard(call).await.map_err(unknown)?
+        }
+        None => call.await,
+    }
 }
 
 impl Io {
@@ -112,7 +143,7 @@ impl Io {
 }
 
 /// The name of the machine or pod, for events.
-fn host() -> String {
+pub(crate) fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match name.trim() {
         "" => "localhost".to_owned(),

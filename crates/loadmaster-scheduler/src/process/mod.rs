@@ -4,6 +4,7 @@
 mod event_loop;
 mod extenders;
 mod io;
+mod leading;
 mod signals;
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
@@ -15,6 +16,7 @@ use loadmaster_k8s::{
     act::CALL_LIMIT,
     client::{self, ClientOptions, Cluster},
     kind::Kind,
+    leader::{ElectionOptions, Loss},
     watch::WatchOptions,
 };
 use tokio::sync::oneshot;
@@ -23,18 +25,26 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{INTERNAL, NEGATIVE};
 use event_loop::EventLoop;
 use extenders::Extenders;
+pub(crate) use io::{Rate, host};
+use leading::Leading;
 use signals::Signals;
 
 /// What is to run.
 pub(crate) struct Plan {
     /// Where the cluster is.
     pub(crate) client: ClientOptions,
+    /// How often it is called.
+    pub(crate) rate: Rate,
     /// The core, knowing nothing yet.
     pub(crate) scheduler: Scheduler,
     /// What it must be told of.
     pub(crate) kinds: BTreeSet<Kind>,
     /// Extenders to call.
     pub(crate) extenders: Vec<Extender>,
+    /// The election to take part in, if any.
+    pub(crate) election: Option<ElectionOptions>,
+    /// Whether nothing is watched before this copy leads.
+    pub(crate) delay_cache_until_active: bool,
 }
 
 /// Runs until a signal ends it.
@@ -54,7 +64,7 @@ pub(crate) fn run(plan: Plan) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
-    let Plan { client, scheduler, kinds, extenders } = plan;
+    let Plan { client, rate, scheduler, kinds, extenders, election, .. } = plan;
     let extenders = Extenders::new(&extenders).await?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let cluster = tokio::select! {
@@ -67,11 +77,29 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
     let Cluster { server, source_name, version, .. } = &cluster;
     tracing::info!(server, from = source_name, version, "connected");
     let stop = CancellationToken::new();
-    let wires = io::start(&cluster, &kinds, &WatchOptions::default(), &extenders);
+    let mut leading = Leading::start(&cluster, election);
+    if plan.delay_cache_until_active {
+        let mut gate = leading.gate();
+        tokio::select! {
+            () = gate.opened() => {}
+            name = signals.next() => {
+                tracing::info!(signal = name, "stopped before anything began");
+                leading.finish().await;
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+    }
+    let wires =
+        io::start(&cluster, rate, &kinds, &WatchOptions::default(), &extenders, leading.gate());
     let core = EventLoop::new(scheduler, kinds, wires.for_core, extenders, stop.clone());
     let core = core.spawn().context("cannot start a thread")?;
-    match until_end(core, &mut signals, &stop).await {
+    match until_end(core, &mut signals, &mut leading, &stop).await {
         End::Stopped => {}
+        End::Lost(loss) => {
+            stop.cancel();
+            tracing::error!(reason = %loss, "Leaderelection lost");
+            return Ok(ExitCode::from(NEGATIVE));
+        }
         End::Broken => {
             tracing::error!("the core broke, which is a fault of the program");
             return Ok(ExitCode::from(INTERNAL));
@@ -82,6 +110,7 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
         }
     }
     wires.io.finish().await;
+    leading.finish().await;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }
@@ -90,6 +119,8 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
 enum End {
     /// On request.
     Stopped,
+    /// This copy does not lead any more.
+    Lost(Loss),
     /// The core panicked.
     Broken,
     /// On a second request.
@@ -100,12 +131,14 @@ enum End {
 async fn until_end(
     mut core: oneshot::Receiver<()>,
     signals: &mut Signals,
+    leading: &mut Leading,
     stop: &CancellationToken,
 ) -> End {
     let mut stopping = false;
     loop {
         tokio::select! {
             ended = &mut core => return if ended.is_ok() { End::Stopped } else { End::Broken },
+            loss = leading.lost() => return End::Lost(loss),
             name = signals.next() => {
                 if stopping {
                     return End::Forced(name);

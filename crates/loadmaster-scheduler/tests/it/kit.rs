@@ -50,20 +50,27 @@ impl Scheduler {
 
     /// Waits for a line of the log with this text.
     pub(crate) async fn says(&mut self, text: &str) -> String {
+        self.until(text).await.pop().unwrap()
+    }
+
+    /// Waits for a line of the log with this text; the log up to that line.
+    pub(crate) async fn until(&mut self, text: &str) -> Vec<String> {
         let search = async {
+            let mut lines = Vec::new();
             while let Some(line) = self.log.next_line().await.unwrap() {
-                if line.contains(text) {
-                    return line;
+                let found = line.contains(text);
+                lines.push(line);
+                if found {
+                    return lines;
                 }
             }
-            panic!("the log ended without {text:?}")
+            panic!("the log ended without {text:?}:\n{}", lines.join("\n"))
         };
         soon(text, search).await
     }
 
-    pub(crate) async fn stop(mut self, signal: Signal) -> (ExitStatus, Vec<String>) {
-        let pid = self.child.id().and_then(|it| i32::try_from(it).ok()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    /// Waits until the process ends by itself; how, and what it said until then.
+    pub(crate) async fn ended(mut self) -> (ExitStatus, Vec<String>) {
         let rest = async {
             let mut lines = Vec::new();
             while let Some(line) = self.log.next_line().await.unwrap() {
@@ -72,6 +79,12 @@ impl Scheduler {
             (self.child.wait().await.unwrap(), lines)
         };
         soon("end of the process", rest).await
+    }
+
+    pub(crate) async fn stop(self, signal: Signal) -> (ExitStatus, Vec<String>) {
+        let pid = self.child.id().and_then(|it| i32::try_from(it).ok()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        self.ended().await
     }
 }
 

@@ -5,6 +5,8 @@ mod extenders;
 #[cfg(test)]
 mod kit;
 #[cfg(test)]
+mod leading;
+#[cfg(test)]
 mod outages;
 #[cfg(test)]
 mod scheduling;

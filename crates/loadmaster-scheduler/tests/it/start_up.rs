@@ -89,11 +89,10 @@ async fn a_server_that_does_not_answer_is_named() {
 }
 
 #[tokio::test]
-async fn an_election_that_is_asked_for_and_not_there_is_said() {
-    let (_, _, log) = run(&["--master", "http://127.0.0.1:1"]).await;
-    assert!(log.contains("leader election is asked for and not there yet"), "{log}");
-    let (_, _, log) = run(&["--master", "http://127.0.0.1:1", "--leader-elect=false"]).await;
-    assert!(!log.contains("leader election"), "{log}");
+async fn a_second_scheduler_does_not_contend_with_the_clusters_own() {
+    let paragraph = refused(&format!("{HEAD}profiles:\n- schedulerName: mine\n")).await;
+    assert!(paragraph.contains("no profile of FILE is named default-scheduler"), "{paragraph}");
+    assert!(paragraph.contains("\nleaderElection:\n  resourceName: mine\n"), "{paragraph}");
 }
 
 #[tokio::test]

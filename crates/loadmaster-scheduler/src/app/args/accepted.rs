@@ -32,8 +32,7 @@ pub(crate) struct AcceptedFlags {
 impl AcceptedFlags {
     /// A sentence for each that is given: why it changes nothing.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let calls = "at most 64 calls run at once, and a server that is busy (429) is asked again \
-                     when it says";
+        let calls = "the configuration's clientConnection says how often the server is called";
         let given = [
             (self.profiling.is_some(), "--profiling", "there is no /debug/pprof"),
             (
