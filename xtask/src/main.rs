@@ -30,6 +30,8 @@ enum Task {
     Doctor(images::Doctor),
     Build(images::Build),
     BuildImage(images::BuildImage),
+    VerifyTags(images::VerifyTags),
+    Forge(images::Forge),
     Stage1(stage1::Stage1),
     Lab(lab::Lab),
     Gate(gate::Gate),
@@ -39,7 +41,11 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Tasks::parse().task {
-        Task::Doctor(_) | Task::Build(_) | Task::BuildImage(_) => images::run(),
+        Task::Doctor(_)
+        | Task::Build(_)
+        | Task::BuildImage(_)
+        | Task::VerifyTags(_)
+        | Task::Forge(_) => images::run(),
         Task::Stage1(it) => it.run(),
         Task::Lab(it) => it.run(),
         Task::Gate(it) => it.run(),

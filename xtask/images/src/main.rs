@@ -1,4 +1,4 @@
-//! What stands behind `cargo xtask doctor`, `build` and `build-image`.
+//! What stands behind `cargo xtask doctor`, `build`, `build-image`, `verify-tags` and `forge`.
 //!
 //! A program of its own, since it links what the other commands should not have to compile.
 
@@ -28,6 +28,8 @@ enum Command {
     Doctor(options::doctor::Options),
     Build(options::build::Options),
     BuildImage(options::build_image::Options),
+    VerifyTags(options::verify_tags::Options),
+    Forge(options::forge::Options),
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -40,6 +42,10 @@ async fn main() -> ExitCode {
             Command::BuildImage(it) => {
                 commands::build_image::run(&it, &root, &mut Stop::listen()?).await
             }
+            Command::VerifyTags(it) => {
+                commands::verify_tags::run(&it, &root, &mut Stop::listen()?).await
+            }
+            Command::Forge(it) => commands::forge::run(&it, &root, &mut Stop::listen()?).await,
         }
     };
     outcome.await.unwrap_or_else(|error| {

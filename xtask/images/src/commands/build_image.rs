@@ -18,17 +18,20 @@ use xtask_images::{
     layout::Layout,
     lock::Lock,
     provenance::{Provenance, provenance},
+    push::{Existing, Pushed},
     recipe::{self, Binary as Source, Recipe},
     reference::Reference,
     signals::Stop,
     site::{Package, Site},
     size::Size,
     topology::Topology,
+    verify::{self, Report},
 };
 
 use super::{
     UserError,
     prepare::{self, Begin},
+    registry,
     results::{self, Binary},
 };
 use crate::{
@@ -92,11 +95,42 @@ pub(crate) async fn run(
         for output in &outputs {
             output.write(&layout, facts.epoch)?;
         }
-        images.push(Finished { reference: facts.reference, layout });
+        let reference = Reference::tagged(&options.registry, &recipe.repository, &options.tag)?;
+        images.push(Finished { reference, layout, pushed: None });
     }
     let binaries: Vec<Binary> = built.into_iter().map(|(_, it)| it).collect();
-    show(options.result, &binaries, &images, topology.build_budget())?;
-    Ok(ExitCode::SUCCESS)
+    if options.result == Output::Table {
+        // Before anything is pushed: what was built is worth knowing though the registry be down.
+        show(&binaries, &images, topology.build_budget())?;
+    }
+    if options.push {
+        push(options, &mut images, &topology, stop).await?;
+    }
+    if options.result == Output::Json {
+        show_json(&binaries, &images)?;
+    }
+    let right = images.iter().flat_map(|it| &it.pushed).all(|(_, report)| report.is_right());
+    Ok(ExitCode::from(u8::from(!right)))
+}
+
+/// Pushes the images and verifies them from outside.
+async fn push(
+    options: &Options,
+    images: &mut [Finished],
+    topology: &Topology,
+    stop: &mut Stop,
+) -> anyhow::Result<()> {
+    let existing = if options.overwrite { Existing::Overwrite } else { Existing::Keep };
+    for image in images {
+        let what = (&image.layout, &image.reference);
+        let how = (&options.transport, existing);
+        let pushed = registry::push_and_verify(what, topology, how, stop).await?;
+        if options.result == Output::Table {
+            println!("\n{}", verify::table(&pushed.1));
+        }
+        image.pushed = Some(pushed);
+    }
+    Ok(())
 }
 
 /// The recipes that are asked for.
@@ -214,22 +248,20 @@ fn bill(site: &Site, binary: &Source, toolchain: &Toolchain) -> anyhow::Result<B
 /// An image that is there.
 #[derive(Debug)]
 struct Finished {
-    reference: String,
+    reference: Reference,
     layout: Layout,
+    /// What the registry has of it, if it was pushed.
+    pushed: Option<(Pushed, Report)>,
 }
 
-fn show(
-    output: Output,
-    binaries: &[Binary],
-    images: &[Finished],
-    budget: Size,
-) -> anyhow::Result<()> {
-    if output == Output::Json {
-        let images = images.iter().map(Finished::json).collect::<anyhow::Result<Vec<_>>>()?;
-        let document = json!({"version": 1, "binaries": results::json(binaries), "images": images});
-        println!("{}", serde_json::to_string_pretty(&document)?);
-        return Ok(());
-    }
+fn show_json(binaries: &[Binary], images: &[Finished]) -> anyhow::Result<()> {
+    let images = images.iter().map(Finished::json).collect::<anyhow::Result<Vec<_>>>()?;
+    let document = json!({"version": 1, "binaries": results::json(binaries), "images": images});
+    println!("{}", serde_json::to_string_pretty(&document)?);
+    Ok(())
+}
+
+fn show(binaries: &[Binary], images: &[Finished], budget: Size) -> anyhow::Result<()> {
     println!("{}", results::table(binaries, budget));
     for finished in images {
         let image = finished.layout.image()?;
@@ -262,11 +294,13 @@ impl Finished {
         });
         let bills: Vec<&Digest> = image.referrers.iter().map(|it| &it.descriptor.digest).collect();
         Ok(json!({
-            "reference": self.reference,
+            "reference": self.reference.to_string(),
             "index": image.index.digest,
             "platforms": platforms.collect::<Vec<_>>(),
             "bills_of_materials": bills,
             "layout": self.layout.dir(),
+            "pushed": self.pushed.as_ref().map(|(pushed, _)| pushed),
+            "verified": self.pushed.as_ref().map(|(_, report)| report),
         }))
     }
 }

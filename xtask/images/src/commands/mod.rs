@@ -3,22 +3,29 @@
 pub(crate) mod build;
 pub(crate) mod build_image;
 pub(crate) mod doctor;
+pub(crate) mod forge;
 mod prepare;
+mod registry;
 mod results;
+pub(crate) mod verify_tags;
 
 use xtask_images::{
     assemble::{ArchiveError, AssembleError, BillError},
     build::BuildError,
     cross::CannotBuild,
+    forge::ForgeError,
     layout::LayoutError,
     lock::LockError,
     measure::{LedgerError, RunError},
+    open::OpenError,
     provenance::ProvenanceError,
+    push::PushError,
     recipe::RecipeError,
     reference::NoReference,
     signals::Stopped,
     site::SiteError,
     topology::TopologyError,
+    transport::Fault,
 };
 
 /// A failure that the user can mend; its text says how. Exit code 2.
@@ -49,6 +56,9 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
                 _ => 2,
             };
         }
+        if let Some(PushError::Taken { .. }) = cause.downcast_ref() {
+            return 1;
+        }
         let can_be_mended = cause.is::<UserError>()
             || cause.is::<CannotBuild>()
             || cause.is::<RecipeError>()
@@ -61,7 +71,11 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
             || cause.is::<LayoutError>()
             || cause.is::<AssembleError>()
             || cause.is::<ArchiveError>()
-            || cause.is::<BillError>();
+            || cause.is::<BillError>()
+            || cause.is::<OpenError>()
+            || cause.is::<PushError>()
+            || cause.is::<Fault>()
+            || cause.is::<ForgeError>();
         if can_be_mended {
             return 2;
         }

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::build::Effort;
+use super::{build::Effort, verify_tags::Transport};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,6 +40,11 @@ pub(crate) struct Options {
     /// Push the image, then verify from outside that the registry has it.
     #[arg(long)]
     pub(crate) push: bool,
+    /// Where the tag stands for another image in the registry, move it.
+    #[arg(long, requires = "push")]
+    pub(crate) overwrite: bool,
+    #[command(flatten)]
+    pub(crate) transport: Transport,
     /// Write the image elsewhere too; may be given several times.
     #[arg(long, value_name = "oci-archive:FILE|oci:DIR")]
     pub(crate) output: Vec<String>,

@@ -3,3 +3,5 @@
 pub(crate) mod build;
 pub(crate) mod build_image;
 pub(crate) mod doctor;
+pub(crate) mod forge;
+pub(crate) mod verify_tags;

@@ -209,3 +209,32 @@ async fn content_that_was_changed_here_is_not_pushed() {
     assert!(matches!(error, PushError::Layout(LayoutError::Tampered(_))), "{error}");
     assert_eq!(registry.manifest("v1"), None);
 }
+
+/// Tells when the first content is through.
+struct First(tokio::sync::Notify);
+
+impl Progress for First {
+    fn begin(&self, _: &str, _: u64) -> OnBytes {
+        std::sync::Arc::new(|_| ())
+    }
+
+    fn end(&self, _: &str, _: bool) {
+        self.0.notify_one();
+    }
+}
+
+#[tokio::test]
+async fn a_push_that_is_stopped_leaves_the_tag_alone_and_the_next_one_goes_on() {
+    let (it, registry) = (built("one"), Scripted::start(Faults::default()).await);
+    let (repository, first) = (registry.repository(), First(tokio::sync::Notify::new()));
+    tokio::select! {
+        biased;
+        () = first.0.notified() => {}
+        _ = push((&it.layout, &it.image), (&repository, "v1"), Existing::Keep, &first) => {
+            panic!("it was not stopped");
+        }
+    }
+    assert_eq!(registry.tags(), [""; 0]);
+    let next = push_to(&registry, &it).await.unwrap();
+    assert!(next.present > 0 && next.uploaded > 0, "{next:?}");
+}
