@@ -29,6 +29,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::auth::Auth;
 use crate::resources::Resource;
+use crate::runtime::LogBook;
 use crate::status::Status;
 use crate::store::{Object, Store};
 
@@ -42,14 +43,15 @@ pub struct Api {
     auth: Arc<Auth>,
     /// Whether pods get a service account and its token, as admission gives them.
     service_accounts: bool,
+    logs: Arc<LogBook>,
 }
 
 impl Api {
     /// The operations on `store`.
     pub fn new(store: Arc<Store>) -> Self {
         let auth = Arc::new(Auth::new());
-        let (applied, quota_turn) = (Arc::default(), Arc::default());
-        Self { store, applied, quota_turn, auth, service_accounts: false }
+        let (applied, quota_turn, logs) = Default::default();
+        Self { store, applied, quota_turn, auth, service_accounts: false, logs }
     }
 
     /// The same operations with the `ServiceAccount` admission plugin, which gives every pod a
@@ -69,6 +71,11 @@ impl Api {
     /// The cluster's certificate authority, and the key of its tokens.
     pub fn auth(&self) -> &Auth {
         &self.auth
+    }
+
+    /// What the containers that really run have printed.
+    pub fn logs(&self) -> &LogBook {
+        &self.logs
     }
 
     /// One object, in the shape of the resource that it is read through.

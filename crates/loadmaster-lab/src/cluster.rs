@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controllers::Manager;
 use crate::kubelet::{HollowNodes, HollowPods, NodeTemplate, node};
 use crate::resources::Collection;
+use crate::runtime::{Runtime, RuntimeOptions};
 use crate::server::{LabServer, Options, StartError};
 
 /// What a cluster is made of.
@@ -24,13 +25,16 @@ pub struct ClusterOptions {
     pub template: NodeTemplate,
     /// Over how many zones (`zone-a`, `zone-b`, …, at most 26) they are spread in turn; 0 sets none.
     pub zones: usize,
+    /// Which pods are run for real; `None` leaves all of them hollow.
+    pub runtime: Option<RuntimeOptions>,
 }
 
 impl Default for ClusterOptions {
     /// Two nodes without zones on a free loopback port.
     fn default() -> Self {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
-        Self { address, https: address, nodes: 2, template: NodeTemplate::default(), zones: 0 }
+        let (template, runtime) = (NodeTemplate::default(), None);
+        Self { address, https: address, nodes: 2, template, zones: 0, runtime }
     }
 }
 
@@ -58,6 +62,7 @@ pub struct Cluster {
     server: LabServer,
     nodes: Vec<String>,
     controllers: Controllers,
+    runtime: Option<Runtime>,
 }
 
 /// The task of the controllers, which ends with this handle.
@@ -96,13 +101,14 @@ impl Cluster {
             }
             nodes.push(name);
         }
+        let runtime = options.runtime.map(Runtime::new);
         let mut manager = Manager::with_defaults(api)
             .with(HollowNodes::new(options.template))
-            .with(HollowPods::default());
+            .with(HollowPods::with(runtime.clone()));
         manager.settle(Timestamp::now);
         let stop = CancellationToken::new();
         let task = tokio::spawn(manager.run(stop.clone()));
-        Ok(Self { server, nodes, controllers: Controllers { stop, task } })
+        Ok(Self { server, nodes, controllers: Controllers { stop, task }, runtime })
     }
 
     /// The API server.
@@ -123,8 +129,12 @@ impl Cluster {
         }
     }
 
-    /// Stops the controllers, then the API server, and frees its port.
+    /// Ends containers, stops the controllers, then the API server, and frees its port.
     pub async fn shutdown(mut self) {
+        // While they end they may still want to tell the API server so.
+        if let Some(runtime) = &self.runtime {
+            runtime.shutdown().await;
+        }
         self.controllers.stop.cancel();
         if !self.controllers.task.is_finished()
             && let Err(error) = (&mut self.controllers.task).await

@@ -2,7 +2,7 @@
 //!
 //! Every node of the lab is hollow, also one that a learner creates by hand: it reports Ready, keeps
 //! its lease fresh, makes the pods bound to it Running and Ready at once, and ends them when they
-//! are deleted. Two things can be asked of it:
+//! are deleted; but for those that a [`Runtime`](crate::runtime::Runtime) runs for real. Two things can be asked of it:
 //! - the annotation [`STOPPED`] on a node silences its kubelet: the node controller finds out after
 //!   fifty seconds, as with a machine that lost its power;
 //! - a pod's `lifecycle.preStop.sleep` holds its end back by that many seconds, within its grace
@@ -22,8 +22,10 @@ use crate::resources::Collection;
 use crate::status::Status;
 use crate::store::{Object, is_being_deleted, text};
 
+pub(crate) use node::architecture;
 pub use node::{NodeTemplate, node};
 pub use pod::HollowPods;
+pub(crate) use pod::host_ip;
 
 /// The annotation that silences a node's kubelet when its value is `stopped`.
 pub const STOPPED: &str = "lab.loadmaster/kubelet";
@@ -90,7 +92,7 @@ fn live_node(api: &Api, pod: &Value) -> Option<Object> {
 }
 
 /// Ends a pod for good.
-fn finish(api: &Api, pod: &Object) -> Result<(), Status> {
+pub(crate) fn finish(api: &Api, pod: &Object) -> Result<(), Status> {
     let options = DeleteOptions::now(text(pod, "uid"));
     let (namespace, name) = (text(pod, "namespace"), text(pod, "name"));
     match api.delete(Collection::PODS.resource(), namespace, name, &options) {

@@ -7,7 +7,7 @@
 //!
 //! The way of a request through the crate: [`resources`] says what is served, `server` routes and
 //! answers, `patch` and `defaults` work on bodies, [`store`] owns the state, `controllers` and
-//! `kubelet` react to it.
+//! `kubelet` react to it, and `runtime` runs containers for the nodes.
 
 pub mod api;
 pub mod auth;
@@ -21,6 +21,7 @@ pub mod patch;
 pub mod protobuf;
 mod quota;
 pub mod resources;
+pub mod runtime;
 pub mod schema;
 pub mod selectors;
 pub mod server;

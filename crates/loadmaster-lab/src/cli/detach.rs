@@ -77,6 +77,7 @@ fn arguments(up: &Up, files: &Files) -> Vec<OsString> {
     if let Some(binary) = &up.scheduler {
         option("--scheduler", binary.into());
     }
+    arguments.extend(up.images.arguments());
     if up.no_scheduler {
         arguments.push("--no-scheduler".into());
     }

@@ -6,6 +6,7 @@ mod detach;
 mod down;
 mod error;
 mod guard;
+mod images;
 mod kubeconfig;
 mod output;
 mod scheduler;

@@ -68,6 +68,11 @@ impl Files {
         self.dir.join("kubeconfig")
     }
 
+    /// Where the files of containers are that really run.
+    pub(super) fn containers(&self) -> PathBuf {
+        self.dir.join("containers")
+    }
+
     fn facts_file(&self) -> PathBuf {
         self.dir.join("lab.json")
     }
@@ -107,6 +112,7 @@ impl Files {
         match lock.try_lock() {
             Ok(()) => {
                 files.remove_kubeconfig();
+                files.remove_containers();
                 Ok(Claim { files, _lock: lock })
             }
             Err(TryLockError::Error(reason)) => Err(failed(reason)),
@@ -132,9 +138,21 @@ impl Files {
         }
     }
 
+    /// Removes the files of containers that did not outlive their lab.
+    fn remove_containers(&self) {
+        match fs::remove_dir_all(self.containers()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let folder = self.containers();
+                tracing::warn!(folder = %folder.display(), %error, "a folder could not be removed");
+            }
+            _ => {}
+        }
+    }
+
     /// Removes what a lab leaves behind, and the directory if nothing else is in it.
     pub(super) fn sweep(&self) {
         self.remove_kubeconfig();
+        self.remove_containers();
         for file in [self.facts_file(), self.scheduler_log(), self.lab_log(), self.lock_file()] {
             match fs::remove_file(&file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments::StateDir;
 use super::error::UserError;
+use super::images::Images;
 use super::kubeconfig::Endpoints;
 use super::output::{Format, log, note, say};
 use super::scheduler::{self, Supervisor};
@@ -58,6 +59,8 @@ pub(super) struct Up {
     /// Run without a default scheduler.
     #[arg(long)]
     pub(super) no_scheduler: bool,
+    #[command(flatten)]
+    pub(super) images: Images,
     /// Run in the background, logging to DIR/lab.log; stop it with `lab down`.
     #[arg(long, short)]
     pub(super) detach: bool,
@@ -77,7 +80,9 @@ Examples:
   lab up --nodes 3 --node-cpu 2 --node-memory 4Gi
   lab up --nodes 6 --zones 3              zone-a, zone-b and zone-c in turn
   lab up --detach --output json           one line of JSON once it is ready
-  lab up --no-scheduler                   pods stay Pending until something binds them";
+  lab up --no-scheduler                   pods stay Pending until something binds them
+  lab up --registry forge.lab:5000=127.0.0.1:5000
+                                          pods with images of that registry really run";
 
 /// A positive quantity.
 fn quantity(text: &str) -> Result<String, String> {
@@ -113,7 +118,7 @@ impl Up {
     /// Runs the cluster until a signal comes.
     async fn serve(&self, claim: &Claim, scheduler: Option<PathBuf>) -> anyhow::Result<()> {
         let stopped = stop_signal().context("cannot listen for signals")?;
-        let started = Cluster::start(self.cluster_options()).await;
+        let started = Cluster::start(self.cluster_options(claim)).await;
         let mut cluster = started.map_err(UserError::from_start)?;
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| claim.files().kubeconfig());
         let kubeconfig = std::path::absolute(&kubeconfig)?;
@@ -157,7 +162,8 @@ impl Up {
         Ok(())
     }
 
-    fn cluster_options(&self) -> ClusterOptions {
+    fn cluster_options(&self, claim: &Claim) -> ClusterOptions {
+        let program = std::env::current_exe().ok();
         ClusterOptions {
             address: (Ipv4Addr::LOCALHOST, self.port).into(),
             https: (Ipv4Addr::LOCALHOST, self.https_port).into(),
@@ -168,6 +174,7 @@ impl Up {
                 pods: self.node_pods,
             },
             zones: self.zones.unwrap_or_default().into(),
+            runtime: self.images.runtime(claim.files().containers(), program.as_deref()),
         }
     }
 

@@ -94,7 +94,7 @@ impl NodeTemplate {
 }
 
 /// The architecture by the name that container images use.
-fn architecture() -> &'static str {
+pub(crate) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

@@ -11,6 +11,7 @@ use crate::api::Api;
 use crate::controllers::volumes::{claims_of, is_bound};
 use crate::controllers::{Controller, Key, Recorder, Severity};
 use crate::resources::Collection;
+use crate::runtime::Runtime;
 use crate::status::Status;
 use crate::store::{Object, is_being_deleted, text};
 use crate::values::{condition, condition_is_true, list};
@@ -21,6 +22,15 @@ pub struct HollowPods {
     /// How many addresses of each pod network were given out, so that none is reused at once.
     given: BTreeMap<String, u64>,
     ledger: Ledger,
+    /// Runs the pods that are not hollow.
+    runtime: Option<Runtime>,
+}
+
+impl HollowPods {
+    /// Pods of which the runtime runs those that it is to run.
+    pub fn with(runtime: Option<Runtime>) -> Self {
+        Self { runtime, ..Self::default() }
+    }
 }
 
 const RECORDER: Recorder = Recorder("kubelet");
@@ -58,9 +68,16 @@ impl Controller for HollowPods {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, Status> {
         let Some(pod) = api.store().get(Collection::PODS, &key.namespace, &key.name) else {
+            if let Some(runtime) = &self.runtime {
+                runtime.forget(key);
+            }
             return Ok(None);
         };
         let Some(node) = live_node(api, &pod) else { return Ok(None) };
+        if let Some(runtime) = self.runtime.as_ref().filter(|it| it.knows(&pod)) {
+            runtime.sync(api, &pod, &node);
+            return Ok(None);
+        }
         if let Some(end) = end_of(&pod) {
             if end > now {
                 return Ok(Some(end));
@@ -75,7 +92,7 @@ impl Controller for HollowPods {
         match pod["status"]["phase"].as_str() {
             Some("Pending") if has_volumes(api, &pod) => {
                 match self.ledger.admit(api, &pod, &node) {
-                    Ok(()) => self.start(api, &pod, &node, now),
+                    Ok(()) => self.begin(api, &pod, &node, now),
                     Err(rejection) => reject(api, &pod, &rejection, now),
                 }
             }
@@ -88,6 +105,14 @@ impl Controller for HollowPods {
 }
 
 impl HollowPods {
+    /// Starts a pod: for real if it is one of those.
+    fn begin(&mut self, api: &Api, pod: &Object, node: &Object, now: Timestamp) {
+        match self.runtime.as_ref().filter(|it| it.runs(pod)) {
+            Some(runtime) => runtime.sync(api, pod, node),
+            None => self.start(api, pod, node, now),
+        }
+    }
+
     fn start(&mut self, api: &Api, pod: &Object, node: &Object, now: Timestamp) {
         let host = host_ip(node);
         let on_host = pod["spec"]["hostNetwork"] == true;
@@ -172,7 +197,8 @@ fn wait_for_volumes(api: &Api, pod: &Object) {
     }
 }
 
-fn host_ip(node: &Value) -> String {
+/// The node's address.
+pub(crate) fn host_ip(node: &Value) -> String {
     let internal = list(node, "/status/addresses").iter().find(|it| it["type"] == "InternalIP");
     internal.and_then(|it| it["address"].as_str()).unwrap_or_default().to_owned()
 }

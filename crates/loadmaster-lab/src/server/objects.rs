@@ -68,7 +68,7 @@ pub(super) fn answer(
         }
         ("log", "GET") => {
             let pod = api.get(resource, namespace, name)?;
-            log::of(&pod, input.query.get("container"))
+            log::of(api, &pod, input.query)
         }
         _ => Err(Status::method_not_allowed()),
     }

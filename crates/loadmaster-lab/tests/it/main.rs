@@ -8,6 +8,11 @@ mod cli;
 #[cfg(test)]
 mod clients;
 #[cfg(test)]
+mod containers;
+#[cfg(test)]
+#[path = "../../src/runtime/fixture.rs"]
+mod fixture;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod recordings;
