@@ -292,16 +292,14 @@ fn client(endpoint: &Endpoint) -> Result<Client> {
         ..ClientConfig::default()
     };
     let client = std::panic::catch_unwind(AssertUnwindSafe(|| Client::try_from(config)));
-    let doing = || format!("prepare for speaking to {endpoint}");
-    let failed = |cause: String| {
-        let advice = "without CA certificates here, `apt-get install ca-certificates` helps";
-        Fault::new(doing(), Kind::Here(format!("{cause}; {advice}")))
+    let cause = match client {
+        Ok(Ok(client)) => return Ok(client),
+        Ok(Err(error)) => fault::root(&error),
+        Err(_) => "TLS does not start".to_owned(),
     };
-    match client {
-        Ok(Ok(client)) => Ok(client),
-        Ok(Err(error)) => Err(failed(Kind::from(error).to_string())),
-        Err(_) => Err(failed("TLS does not start".to_owned())),
-    }
+    let advice = "`apt-get install ca-certificates` installs those that are missing";
+    let doing = format!("prepare for speaking to {endpoint}");
+    Err(Fault::new(doing, Kind::Here(format!("{cause}; {advice}"))))
 }
 
 /// Awaits the client's answer; what it panics on becomes a fault.

@@ -141,6 +141,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// The image under the tag; gives the digest of what is there.
     async fn image(&mut self, tag: &str, built: Option<&Image>) -> Result<Option<Digest>, Fault> {
+        let named = if tag.contains(':') { "by digest" } else { tag };
         let stored = match self.repository.manifest(tag).await {
             Ok(stored) => stored,
             Err(Fault { kind: Kind::WrongDigest { expected, actual }, .. }) => {
@@ -148,7 +149,7 @@ impl Reading<'_> {
                 let digest = expected.parse().ok().or_else(|| actual.parse().ok());
                 let digest = digest.or_else(|| built.map(|it| it.index.digest.clone()));
                 let state = State::Tampered { content: actual };
-                self.parts.extend(digest.map(|it| part("index", tag, it, 0, state)));
+                self.parts.extend(digest.map(|it| part("index", named, it, 0, state)));
                 None
             }
             Err(fault) => return Err(fault),
@@ -156,7 +157,7 @@ impl Reading<'_> {
         let Some(stored) = stored else {
             if self.parts.is_empty() {
                 let missing = |it: &Image| {
-                    part("index", tag, it.index.digest.clone(), it.index.size, State::Missing)
+                    part("index", named, it.index.digest.clone(), it.index.size, State::Missing)
                 };
                 self.parts.extend(built.map(missing));
             }
@@ -167,7 +168,7 @@ impl Reading<'_> {
             Ok(index) => (Some(index), against(&stored.digest, built.map(|it| &it.index))),
             Err(why) => (None, State::Malformed { why }),
         };
-        self.parts.push(part("index", tag, stored.digest.clone(), size, state));
+        self.parts.push(part("index", named, stored.digest.clone(), size, state));
         if let Some(index) = index {
             self.platforms(&index, built).await?;
             self.referrers(&stored.digest, &index, built).await?;

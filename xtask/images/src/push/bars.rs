@@ -65,7 +65,7 @@ impl Progress for Bars {
 
 impl Patience for Bars {
     fn wait(&self, delay: Duration, fault: &Fault) -> Wait {
-        self.tell(&format!("  {fault}; again in {:.1} s", delay.as_secs_f64()));
+        self.tell(&format!("  {}; again in {:.1} s", fault.short(), delay.as_secs_f64()));
         Box::pin(tokio::time::sleep(delay))
     }
 }

@@ -19,6 +19,12 @@ impl Fault {
     pub fn new(doing: impl Into<String>, kind: Kind) -> Self {
         Self { doing: doing.into(), kind }
     }
+
+    /// What happened, without what to do about it.
+    pub fn short(&self) -> String {
+        let text = self.to_string();
+        text.split_once("; ").map_or(&*text, |(happened, _)| happened).to_owned()
+    }
 }
 
 /// Why a registry did not do what it was asked.
@@ -66,7 +72,7 @@ pub enum Kind {
     )]
     DiskFull(String),
     /// It wants to know who asks.
-    #[error("the registry wants other credentials ({0}); `docker login REGISTRY` stores them")]
+    #[error("the registry wants other credentials ({0}); `docker login` stores them")]
     Unauthorized(String),
     /// It knows who asks, and says no.
     #[error("the registry does not allow it ({0}); its owner can give you access")]
@@ -163,6 +169,10 @@ fn of_answer(code: u16, body: &str) -> Kind {
     }
     let message = message(body);
     match code {
+        // No registry says so by a page for people; something else listens there.
+        404 if body.trim_start().starts_with('<') => {
+            Kind::Odd("404, with a page of HTML".to_owned())
+        }
         401 => Kind::Unauthorized(message),
         403 => Kind::Denied(message),
         404 => Kind::NotFound(message),
@@ -216,7 +226,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// The innermost cause, which is the one that says something.
-fn root(error: &dyn Error) -> String {
+pub(super) fn root(error: &dyn Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;
@@ -238,6 +248,19 @@ mod tests {
         assert_eq!(told, Kind::Trouble { code: 500, message: "UNKNOWN: unknown error".to_owned() });
         assert!(told.is_transient());
         assert!(!of_answer(500, full).is_transient());
+    }
+
+    #[test]
+    fn what_happened_is_told_without_advice_while_there_is_hope() {
+        let fault = Fault::new("reach a", Kind::Unreachable("Connection refused".to_owned()));
+        assert_eq!(fault.short(), "cannot reach a: no registry answers (Connection refused)");
+        assert!(fault.to_string().contains("forge up"));
+    }
+
+    #[test]
+    fn a_web_server_is_not_taken_for_a_registry_without_the_image() {
+        assert!(matches!(of_answer(404, "<!DOCTYPE HTML>\n<html>"), Kind::Odd(_)));
+        assert!(matches!(of_answer(404, ""), Kind::NotFound(_)));
     }
 
     #[test]

@@ -14,19 +14,21 @@ const DIGITS: usize = 12;
 pub fn table(report: &Report) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["PART", "OF", "DIGEST", "BYTES", "REGISTRY"]);
+    let right = |it: &dyn std::fmt::Display| Cell::new(it).set_alignment(CellAlignment::Right);
+    let head = |it: &str| Cell::new(it);
+    table.set_header([head("PART"), head("OF"), head("DIGEST"), right(&"BYTES"), head("REGISTRY")]);
     for part in &report.parts {
         table.add_row([
             Cell::new(&part.what),
             Cell::new(&part.of),
             Cell::new(short(&part.digest)),
-            Cell::new(part.size).set_alignment(CellAlignment::Right),
+            right(&part.size),
             Cell::new(state(&part.state)),
         ]);
     }
     let tags = if report.tags.is_empty() { "none".to_owned() } else { report.tags.join(", ") };
     let mut text = format!("{} at {}\ntags: {tags}\n", report.reference, report.registry);
-    for line in table.lines() {
+    for line in table.lines().filter(|_| !report.parts.is_empty()) {
         let _ = writeln!(text, "{}", line.trim_end());
     }
     let _ = writeln!(text, "{}", verdict(report));
