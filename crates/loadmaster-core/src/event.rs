@@ -33,6 +33,8 @@ pub const BACKOFF_COMPLETE: ClusterEvent = custom("BackoffComplete");
 pub const POP_FROM_BACKOFF_Q: ClusterEvent = custom("PopFromBackoffQ");
 /// A plugin asked for the pod to be tried again.
 pub const FORCE_ACTIVATE: ClusterEvent = custom("ForceActivate");
+/// Another configuration is in use.
+pub const PROFILES_REPLACED: ClusterEvent = custom("ProfilesReplaced");
 /// A pod was left among the unschedulable ones for too long.
 pub const UNSCHEDULABLE_TIMEOUT: ClusterEvent = custom("UnschedulableTimeout");
 

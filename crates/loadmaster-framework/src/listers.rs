@@ -139,6 +139,19 @@ macro_rules! listers {
                     Object::Pod(_) | Object::Node(_) => None,
                 }
             }
+
+            /// Drops every object of the kind of `like`.
+            pub fn clear_kind(&mut self, like: &Object) {
+                match like {
+                    $(Object::$variant(_) => self.$field = Lister::default(),)*
+                    Object::Pod(_) | Object::Node(_) => {}
+                }
+                match like {
+                    Object::PersistentVolume(_) => self.assumed.volumes = Lister::default(),
+                    Object::PersistentVolumeClaim(_) => self.assumed.claims = Lister::default(),
+                    _ => {}
+                }
+            }
         }
     };
 }
@@ -221,6 +234,13 @@ impl Listers {
     pub fn assumed_claim(&self, key: &ObjectKey) -> Option<&Arc<PersistentVolumeClaim>> {
         let known = self.persistent_volume_claims.by_key(key)?;
         Some(self.assumed.claims.by_key(key).unwrap_or(known))
+    }
+
+    /// Drops every fact of the feed of this name.
+    pub fn clear_feed(&mut self, feed: &str) {
+        if self.feeds.keys().any(|(name, _)| &**name == feed) {
+            Arc::make_mut(&mut self.feeds).retain(|(name, _), _| &**name != feed);
+        }
     }
 
     /// What feed `feed` last brought for `key`, with its age.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use loadmaster_core::{
     cycle::{Ports, Sequential},
     scheduler::{
-        Attempt, ClusterChange, EventRecord, OptionsError, Scheduler, SchedulerOptions, Work,
-        WorkId, WorkResult,
+        Attempt, ClusterChange, EventRecord, OptionsError, Replaced, Scheduler, SchedulerOptions,
+        Work, WorkId, WorkResult,
     },
 };
 use loadmaster_framework::{Action, ActionError, ActionResult, Object, PatchKind};
@@ -42,6 +42,17 @@ impl Sim {
             records: Vec::new(),
             deleted: Vec::new(),
         })
+    }
+
+    /// Gives the scheduler another configuration.
+    ///
+    /// # Errors
+    /// [`OptionsError`] where the scheduler refuses it.
+    pub fn replace_profiles(
+        &mut self,
+        options: SchedulerOptions,
+    ) -> Result<Replaced, OptionsError> {
+        self.scheduler.replace_profiles(self.now, options)
     }
 
     /// From here on things go wrong as `faults` says.
@@ -120,6 +131,11 @@ impl Sim {
         while let Some((id, work)) = self.scheduler.poll_action() {
             self.perform_one(id, work);
         }
+    }
+
+    /// Something that the scheduler wants done, which is then left undone.
+    pub fn poll_action(&mut self) -> Option<(WorkId, Work)> {
+        self.scheduler.poll_action()
     }
 
     /// Tells and does, until both have come to rest.

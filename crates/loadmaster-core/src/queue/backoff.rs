@@ -51,6 +51,18 @@ impl BackoffQueue {
         info.backoff_expiration.is_some_and(|it| it >= align(now))
     }
 
+    /// From now on backoffs are these; those that have begun stay as they are.
+    pub(super) fn set_limits(&mut self, initial: Duration, max: Duration) {
+        (self.initial, self.max) = (initial, max);
+    }
+
+    /// Takes out every pod.
+    pub(super) fn drain(&mut self) -> Vec<QueuedPodInfo> {
+        let mut pods = self.pods.drain();
+        pods.extend(self.patient.drain());
+        pods
+    }
+
     pub(super) fn len(&self) -> usize {
         self.pods.len() + self.patient.len()
     }

@@ -40,6 +40,12 @@ impl Heap {
         self.items.iter().map(|it| &*it.info)
     }
 
+    /// Takes out every pod. Pushed in this order they come to stand as they stood.
+    pub(super) fn drain(&mut self) -> Vec<QueuedPodInfo> {
+        self.positions.clear();
+        self.items.drain(..).map(|it| *it.info).collect()
+    }
+
     /// Adds a pod, or replaces the one of the same key.
     pub(super) fn push(&mut self, info: QueuedPodInfo, less: Less<'_>) {
         let key = info.pod.key();

@@ -17,6 +17,7 @@ mod moves;
 mod nominator;
 mod pending;
 mod reasons;
+mod replace;
 mod scheduling_queue;
 #[cfg(test)]
 mod tests;

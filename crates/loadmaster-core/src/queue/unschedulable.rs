@@ -60,6 +60,12 @@ impl UnschedulablePods {
         Some((*entry.info, entry.sweep_after))
     }
 
+    /// Takes out every pod, in key order.
+    pub(super) fn drain(&mut self) -> Vec<QueuedPodInfo> {
+        let all = std::mem::take(self);
+        all.pods.into_values().map(|it| *it.info).collect()
+    }
+
     /// The pods that are due at `now`, longest due first.
     pub(super) fn due(&self, now: Duration) -> Vec<ObjectKey> {
         let due = self.by_sweep.iter().take_while(|(after, _)| *after < now);

@@ -8,7 +8,7 @@ use loadmaster_framework::{
     api::{ObjectKey, Text},
 };
 
-use super::{EventType, Scheduler, Work, failure::Failure, results::Purpose};
+use super::{EventType, Scheduler, Work, failure::Failure, instance::Instance, results::Purpose};
 use crate::{
     event::ASSIGNED_POD_DELETE,
     meter::{AttemptResult, CallPoint, Observation},
@@ -40,7 +40,8 @@ pub(super) struct BindingCycle {
     started: Duration,
     /// When the wait at Permit, PreBind or the binding began, whichever it is in.
     stage_since: Option<Duration>,
-    profile: usize,
+    /// The plugins that deal with it to the end, whatever the configuration says by then.
+    instance: Arc<Instance>,
     info: QueuedPodInfo,
     /// The pod with its node.
     assumed: Arc<PodInfo>,
@@ -54,14 +55,19 @@ pub(super) struct BindingCycle {
 impl BindingCycle {
     pub(super) fn new(
         started: Duration,
-        profile: usize,
+        instance: Arc<Instance>,
         info: QueuedPodInfo,
         assumed: Arc<PodInfo>,
         state: CycleState,
         node: Text,
     ) -> Self {
         let (stage_since, pre_binds, stage) = (None, Vec::new(), Stage::Permit);
-        Self { started, stage_since, profile, info, assumed, state, node, pre_binds, stage }
+        Self { started, stage_since, instance, info, assumed, state, node, pre_binds, stage }
+    }
+
+    /// The plugins that deal with it.
+    pub(super) fn instance(&self) -> &Arc<Instance> {
+        &self.instance
     }
 
     /// When time itself moves it on.
@@ -88,7 +94,7 @@ impl Scheduler {
         waits: &[(&'static str, Duration)],
     ) {
         let uid = cycle.assumed.uid().clone();
-        let plugins = self.profiles.at(cycle.profile);
+        let plugins = &cycle.instance;
         let name = plugins.scheduler_name();
         let cx = Cycle { pod: &cycle.assumed, snapshot: &self.snapshot, profile: name, now };
         let needed = plugins.run_pre_flight(cx, &cycle.state, &cycle.node);
@@ -145,7 +151,7 @@ impl Scheduler {
             Stage::Doing(_) | Stage::WaitingFor { .. } => CallPoint::PreBind,
             Stage::Binding | Stage::Unknown { .. } => CallPoint::Bind,
         };
-        let profile = self.profiles.at(cycle.profile);
+        let profile = &cycle.instance;
         profile.watch().point(profile.scheduler_name(), point, since, code);
     }
 
@@ -173,7 +179,7 @@ impl Scheduler {
             let Some(&at) = cycle.pre_binds.first() else { return self.bind(now, uid) };
             // What the plugin wrote or waited for may have changed since the cycle.
             self.cache.update_snapshot(&mut self.snapshot);
-            let plugins = self.profiles.at(cycle.profile);
+            let plugins = Arc::clone(&cycle.instance);
             let name = plugins.scheduler_name();
             let cx = Cycle { pod: &cycle.assumed, snapshot: &self.snapshot, profile: name, now };
             match plugins.run_pre_bind(at, cx, &mut cycle.state, &cycle.node, input) {
@@ -257,7 +263,8 @@ impl Scheduler {
         self.begin_stage(uid);
         let Some(cycle) = self.bindings.get_mut(uid) else { return };
         cycle.stage = Stage::Binding;
-        let binder = self.extenders.iter().find(|it| it.binds && it.is_interested(&cycle.assumed));
+        let mut extenders = cycle.instance.extenders().iter();
+        let binder = extenders.find(|it| it.binds && it.is_interested(&cycle.assumed));
         if let Some(extender) = binder {
             // No Bind plugin is asked.
             cycle.stage_since = None;
@@ -269,7 +276,7 @@ impl Scheduler {
             self.give(work, Some(Purpose::Bind { uid: uid.clone() }));
             return;
         }
-        let plugins = self.profiles.at(cycle.profile);
+        let plugins = &cycle.instance;
         let name = plugins.scheduler_name();
         let cx = Cycle { pod: &cycle.assumed, snapshot: &self.snapshot, profile: name, now };
         match plugins.run_bind(cx, &cycle.state, &cycle.node) {
@@ -331,17 +338,17 @@ impl Scheduler {
         self.end_stage(uid, Code::Success);
         let Some(cycle) = self.bindings.remove(uid) else { return };
         self.observe_bound(&cycle);
-        let BindingCycle { profile, assumed, state, node, .. } = cycle;
-        self.with_handles(now, profile, &assumed, None, |plugins, cx, handles| {
+        let BindingCycle { instance, assumed, state, node, .. } = cycle;
+        self.with_handles(now, &instance, &assumed, None, |plugins, cx, handles| {
             plugins.run_post_bind(cx, &state, &node, handles);
         });
-        let name = self.profiles.at(profile).scheduler_name().clone();
+        let name = instance.scheduler_name().clone();
         let note = format!("Successfully assigned {} to {node}", assumed.key());
         self.record(&assumed, &name, EventType::Normal, "Scheduled", "Binding", note);
     }
 
     fn observe_bound(&self, cycle: &BindingCycle) {
-        let profile = self.profiles.at(cycle.profile).scheduler_name();
+        let profile = cycle.instance.scheduler_name();
         let result = AttemptResult::Scheduled;
         self.observe_since(Some(cycle.started), |took| Observation::Attempt {
             profile,
@@ -358,19 +365,19 @@ impl Scheduler {
     pub(super) fn fail_binding(&mut self, now: Duration, uid: &Text, status: &Status) {
         self.end_stage(uid, status.code());
         let Some(cycle) = self.bindings.remove(uid) else { return };
-        let BindingCycle { started, profile, info, assumed, mut state, node, .. } = cycle;
-        self.unreserve_and_forget(now, profile, &assumed, &mut state, &node);
+        let BindingCycle { started, instance, info, assumed, mut state, node, .. } = cycle;
+        self.unreserve_and_forget(now, &instance, &assumed, &mut state, &node);
         let left = Object::Pod(Arc::clone(assumed.pod()));
         let change = Change { event: ASSIGNED_POD_DELETE, old: Some(&left), new: None };
         let failure = Failure::at_node(status);
         if status.is_rejected() {
             // Its own going helps others, not itself.
-            self.handle_failure((started, now), profile, info, failure, &Nominating::Clear);
+            self.handle_failure((started, now), &instance, info, failure, &Nominating::Clear);
             let (queue, host) = self.queue_and_host();
             queue.move_others(&host, now, change, uid);
         } else {
             self.wake_for(now, change);
-            self.handle_failure((started, now), profile, info, failure, &Nominating::Clear);
+            self.handle_failure((started, now), &instance, info, failure, &Nominating::Clear);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use loadmaster_framework::{NodeToStatus, Nominating, PodInfo, QueuedPodInfo, Status, api::Text};
 
-use super::{ConditionPatch, EventRecord, EventType, Scheduler, Work};
+use super::{ConditionPatch, EventRecord, EventType, Scheduler, Work, instance::Instance};
 use crate::{
     meter::{AttemptResult, Observation},
     report::{Diagnosis, FitError},
@@ -73,12 +73,12 @@ impl Scheduler {
     pub(super) fn handle_failure(
         &mut self,
         (started, now): (Duration, Duration),
-        profile: usize,
+        instance: &Instance,
         mut info: QueuedPodInfo,
         failure: Failure,
         nominating: &Nominating,
     ) {
-        let name = self.profiles.at(profile).scheduler_name().clone();
+        let name = instance.scheduler_name().clone();
         let result = failure.result();
         self.observe_since(Some(started), |took| Observation::Attempt {
             profile: &name,
@@ -105,11 +105,16 @@ impl Scheduler {
             Nominating::Clear => info.preempts_again = false,
             Nominating::Node(_) | Nominating::Keep => {}
         }
-        let (queue, host) = self.queue_and_host();
-        if let Err(error) = queue.add_unschedulable_if_not_present(&host, now, info) {
-            tracing::warn!(%error, "pod came back to the queue twice");
+        if self.profiles.get(current.scheduler_name()).is_some() {
+            let (queue, host) = self.queue_and_host();
+            if let Err(error) = queue.add_unschedulable_if_not_present(&host, now, info) {
+                tracing::warn!(%error, "pod came back to the queue twice");
+            }
+            self.queue.add_nominated_pod(Arc::clone(&current), nominating);
+        } else {
+            // Its profile has gone meanwhile.
+            self.queue.done(&uid);
         }
-        self.queue.add_nominated_pod(Arc::clone(&current), nominating);
         let note = truncated(&failure.message);
         self.record(&current, &name, EventType::Warning, "FailedScheduling", "Scheduling", note);
         let condition = ConditionPatch {

@@ -7,25 +7,28 @@ use loadmaster_framework::{
     PodInfo, Slot, WaitingPod, api::ObjectKey,
 };
 
-use super::{Scheduler, waiting::WaitingPods};
+use super::{
+    Scheduler,
+    instance::{Instance, SlotStore},
+    waiting::WaitingPods,
+};
 use crate::{
     cycle::{ExtenderSpec, Ports},
     preemption::{self, Preemption},
-    profile::{Handles, NominatedPods, Profile, Slots},
+    profile::{Handles, NominatedPods, Profile},
 };
 
 /// What plugins may reach during a cycle, beside the cycle itself. What they ask for that touches
 /// the queue is noted here, and done when the point is over.
 pub(super) struct Reach<'a> {
-    pub(super) profile: &'a Profile,
-    pub(super) slots: &'a mut Slots,
+    pub(super) instance: &'a Instance,
+    pub(super) slots: &'a mut SlotStore,
     pub(super) nominated: &'a dyn NominatedPods,
     pub(super) waiting: &'a mut WaitingPods,
     /// Where plugins note what they have decided about volumes and claims.
     pub(super) listers: &'a mut Listers,
     /// Pods to put back into the active queue.
     pub(super) activate: &'a mut Vec<ObjectKey>,
-    extenders: &'a [ExtenderSpec],
     /// The way to the extenders; only while a cycle runs.
     ports: Option<&'a mut dyn Ports>,
 }
@@ -35,30 +38,28 @@ impl Scheduler {
     pub(super) fn with_handles<R>(
         &mut self,
         now: Duration,
-        profile: usize,
+        instance: &Instance,
         pod: &PodInfo,
         ports: Option<&mut dyn Ports>,
         call: impl FnOnce(&Profile, Cycle<'_>, &mut Reach<'_>) -> R,
     ) -> R {
         let mut activate = Vec::new();
-        let plugins = self.profiles.at(profile);
-        let name = plugins.scheduler_name();
+        let name = instance.scheduler_name();
         let cx = Cycle { pod, snapshot: &self.snapshot, profile: name, now };
         let mut reach = Reach {
-            profile: plugins,
-            slots: &mut self.slots[profile],
+            instance,
+            slots: &mut self.slots,
             nominated: &self.queue,
             waiting: &mut self.waiting,
             listers: self.cache.listers_mut(),
             activate: &mut activate,
-            extenders: &self.extenders,
             // Not `ports` as it is: the arm makes the borrow as short as the others.
             ports: match ports {
                 Some(ports) => Some(ports),
                 None => None,
             },
         };
-        let result = call(plugins, cx, &mut reach);
+        let result = call(instance, cx, &mut reach);
         self.activate(now, &activate);
         result
     }
@@ -67,13 +68,13 @@ impl Scheduler {
 impl Handles for Reach<'_> {
     fn with(&mut self, plugin: usize, call: &mut dyn FnMut(&mut dyn Handle)) {
         call(&mut PluginHandle {
-            profile: self.profile,
-            slot: self.slots.get_mut(plugin),
+            profile: self.instance,
+            slot: self.slots.get_mut(self.instance.slot(plugin)),
             nominated: self.nominated,
             waiting: self.waiting,
             listers: self.listers,
             activate: self.activate,
-            extenders: self.extenders,
+            extenders: self.instance.extenders(),
             ports: match &mut self.ports {
                 Some(ports) => Some(&mut **ports),
                 None => None,

@@ -100,14 +100,14 @@ impl Scheduler {
     }
 
     fn waiting_pod_applied(&mut self, now: Duration, old: Option<Arc<PodInfo>>, pod: Arc<PodInfo>) {
-        if self.profiles.position(pod.scheduler_name()).is_none() {
-            return;
-        }
         if self.cache.is_assumed(pod.uid()) {
             let was_terminating = old.is_some_and(|it| it.is_terminating());
             if pod.is_terminating() && !was_terminating {
                 self.assumed_pod_gone(now, pod.uid());
             }
+            return;
+        }
+        if self.profiles.get(pod.scheduler_name()).is_none() {
             return;
         }
         let event = if old.is_some() { UNSCHEDULED_POD_UPDATE } else { UNSCHEDULED_POD_ADD };

@@ -6,7 +6,12 @@ use loadmaster_framework::{
     Enqueue, Hint, Listers, Outcome, PluginError, QueuedPodInfo, QueueingHint, api::Text,
 };
 
-use super::{OptionsError, SchedulerOptions, executor::Preemptions, known::KnownPods};
+use super::{
+    OptionsError, SchedulerOptions,
+    executor::Preemptions,
+    instance::{Instance, SlotStore},
+    known::KnownPods,
+};
 use crate::{
     profile::Profile,
     queue::{QueueHost, QueueingHintMap, QueueingHintMaps},
@@ -15,17 +20,23 @@ use crate::{
 /// Every profile, by the name that pods ask for.
 #[derive(Debug)]
 pub(super) struct Profiles {
-    list: Vec<Profile>,
+    list: Vec<Arc<Instance>>,
     hints: QueueingHintMaps,
 }
 
 impl Profiles {
-    /// Checks that pods can be told apart, and that the one queue has one order.
-    pub(super) fn new(options: &mut SchedulerOptions) -> Result<Self, OptionsError> {
-        let mut list = std::mem::take(&mut options.profiles);
-        if let Some(meter) = &options.meter {
+    /// Checks that pods can be told apart, and that the one queue has one order. `before` are the
+    /// profiles whose place these take.
+    pub(super) fn new(
+        options: SchedulerOptions,
+        slots: &mut SlotStore,
+        before: Option<&Self>,
+    ) -> Result<Self, OptionsError> {
+        let SchedulerOptions { profiles: mut list, extenders, meter, plugin_time_budget, .. } =
+            options;
+        if let Some(meter) = &meter {
             for profile in &mut list {
-                profile.watch_by(Arc::clone(meter), options.plugin_time_budget);
+                profile.watch_by(Arc::clone(meter), plugin_time_budget);
             }
         }
         let Some(first) = list.first() else { return Err(OptionsError::NoProfile) };
@@ -43,7 +54,7 @@ impl Profiles {
                 });
             }
         }
-        let has_extenders = !options.extenders.is_empty();
+        let has_extenders = !extenders.is_empty();
         let hints = list
             .iter()
             .map(|it| {
@@ -51,21 +62,27 @@ impl Profiles {
                 (it.scheduler_name().clone(), map)
             })
             .collect();
-        Ok(Self { list, hints })
+        let extenders: Arc<[_]> = extenders.into();
+        let instance = |profile: Profile| {
+            let before = before.and_then(|it| it.get(profile.scheduler_name()));
+            let before = before.map(|it| &**it);
+            Arc::new(Instance::new(profile, Arc::clone(&extenders), before, slots))
+        };
+        Ok(Self { list: list.into_iter().map(instance).collect(), hints })
     }
 
-    /// Where the profile for this schedulerName stands.
-    pub(super) fn position(&self, scheduler_name: &str) -> Option<usize> {
-        self.list.iter().position(|it| &**it.scheduler_name() == scheduler_name)
+    /// The profile for this schedulerName.
+    pub(super) fn get(&self, scheduler_name: &str) -> Option<&Arc<Instance>> {
+        self.list.iter().find(|it| &**it.scheduler_name() == scheduler_name)
     }
 
-    /// The profile at this position.
-    pub(super) fn at(&self, position: usize) -> &Profile {
-        &self.list[position]
+    /// Whether this very instance is in use for new pods.
+    pub(super) fn has(&self, instance: &Arc<Instance>) -> bool {
+        self.list.iter().any(|it| Arc::ptr_eq(it, instance))
     }
 
     /// Every profile, in the order of the configuration.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Profile> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Instance>> {
         self.list.iter()
     }
 }
@@ -80,7 +97,7 @@ pub(super) struct Host<'a> {
 
 impl Host<'_> {
     fn profile(&self, scheduler_name: &str) -> Option<&Profile> {
-        self.profiles.position(scheduler_name).map(|it| self.profiles.at(it))
+        self.profiles.get(scheduler_name).map(|it| &***it)
     }
 
     fn is_preempting(&self, uid: &Text) -> bool {
@@ -90,7 +107,7 @@ impl Host<'_> {
 
 impl QueueHost for Host<'_> {
     fn less(&self, a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool {
-        self.profiles.at(0).less(a, b)
+        self.profiles.list[0].less(a, b)
     }
 
     fn pre_enqueue(&self, pod: &QueuedPodInfo, now: Duration) -> Outcome {

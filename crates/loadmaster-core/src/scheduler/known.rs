@@ -42,6 +42,11 @@ impl KnownPods {
         Some(pod)
     }
 
+    /// Every pod, in the order of the uids.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<PodInfo>> {
+        self.by_uid.values()
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.by_uid.len()

@@ -19,8 +19,10 @@ mod failure;
 mod handle;
 mod handle_event;
 mod host;
+mod instance;
 mod known;
 mod options;
+mod reload;
 mod results;
 mod schedule_one;
 mod status_patch;
@@ -40,18 +42,19 @@ use rand_chacha::ChaCha8Rng;
 pub use attempt::{Attempt, AttemptOutcome};
 pub use change::ClusterChange;
 pub use options::{OptionsError, SchedulerOptions};
+pub use reload::Replaced;
 pub use work::{ConditionPatch, EventRecord, EventType, Work, WorkId, WorkResult};
 
 use crate::{
     cache::Cache,
-    cycle::ExtenderSpec,
     meter::{Meter, Observation},
-    profile::{Profile, Slots},
-    queue::{QueueOptions, SchedulingQueue},
+    profile::Profile,
+    queue::SchedulingQueue,
 };
 use binding_cycle::BindingCycle;
 use executor::Preemptions;
 use host::{Host, Profiles};
+use instance::SlotStore;
 use known::KnownPods;
 use results::Purpose;
 use waiting::WaitingPods;
@@ -60,14 +63,13 @@ use waiting::WaitingPods;
 #[derive(Debug)]
 pub struct Scheduler {
     profiles: Profiles,
-    extenders: Vec<ExtenderSpec>,
     percentage_of_nodes_to_score: u32,
     pods: KnownPods,
     cache: Cache,
     queue: SchedulingQueue,
     snapshot: Snapshot,
-    /// What each profile's plugins keep between cycles.
-    slots: Vec<Slots>,
+    /// What plugins keep between cycles.
+    slots: SlotStore,
     waiting: WaitingPods,
     /// Pods between Permit and the end of their binding, by uid.
     bindings: BTreeMap<Text, BindingCycle>,
@@ -76,6 +78,7 @@ pub struct Scheduler {
     purposes: BTreeMap<WorkId, Purpose>,
     next_work_id: u64,
     next_start_node_index: usize,
+    seed: u64,
     rng: ChaCha8Rng,
     meter: Option<Arc<dyn Meter>>,
     /// The events that the change amounts to that is being taken in, while it is and is measured.
@@ -87,18 +90,15 @@ impl Scheduler {
     ///
     /// # Errors
     /// [`OptionsError`] says what is wrong with the profiles.
-    pub fn new(mut options: SchedulerOptions) -> Result<Self, OptionsError> {
-        let profiles = Profiles::new(&mut options)?;
-        let slots = profiles.iter().map(|it| Slots::new(it.hooks().len())).collect();
-        let queue = QueueOptions {
-            pod_initial_backoff: options.pod_initial_backoff,
-            pod_max_backoff: options.pod_max_backoff,
-            pod_max_in_unschedulable_pods: options.pod_max_in_unschedulable_pods,
-        };
+    pub fn new(options: SchedulerOptions) -> Result<Self, OptionsError> {
+        let mut slots = SlotStore::default();
+        let queue = options.queue();
+        let (percentage_of_nodes_to_score, seed) =
+            (options.percentage_of_nodes_to_score, options.seed);
+        let meter = options.meter.clone();
         Ok(Self {
-            profiles,
-            extenders: options.extenders,
-            percentage_of_nodes_to_score: options.percentage_of_nodes_to_score,
+            profiles: Profiles::new(options, &mut slots, None)?,
+            percentage_of_nodes_to_score,
             pods: KnownPods::default(),
             cache: Cache::default(),
             queue: SchedulingQueue::new(queue),
@@ -111,8 +111,9 @@ impl Scheduler {
             purposes: BTreeMap::new(),
             next_work_id: 0,
             next_start_node_index: 0,
-            rng: ChaCha8Rng::seed_from_u64(options.seed),
-            meter: options.meter,
+            seed,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            meter,
             taking_in: None,
         })
     }
@@ -148,7 +149,7 @@ impl Scheduler {
 
     /// Every profile, in the order of the configuration.
     pub fn profiles(&self) -> impl Iterator<Item = &Profile> {
-        self.profiles.iter()
+        self.profiles.iter().map(|it| &***it)
     }
 
     /// What the cluster looks like.

@@ -9,6 +9,7 @@ use crate::{
     cycle::ExtenderSpec,
     meter::Meter,
     profile::{Profile, ProfileError, ProfileSpec},
+    queue::QueueOptions,
 };
 
 /// What a scheduler is made of. `Default` has upstream's defaults and no profile.
@@ -59,6 +60,15 @@ impl SchedulerOptions {
             extenders: loaded.config.extenders.iter().map(ExtenderSpec::from).collect(),
             ..Self::default()
         })
+    }
+
+    /// How long pods wait.
+    pub(super) fn queue(&self) -> QueueOptions {
+        QueueOptions {
+            pod_initial_backoff: self.pod_initial_backoff,
+            pod_max_backoff: self.pod_max_backoff,
+            pod_max_in_unschedulable_pods: self.pod_max_in_unschedulable_pods,
+        }
     }
 }
 

@@ -4,11 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use loadmaster_framework::{
     Cycle, CycleState, NodeToStatus, Nominating, PodInfo, PostFilterResult, QueuedPodInfo, Status,
-    api::Text,
+    api::{Pod, Text},
 };
 
 use super::{
     Attempt, AttemptOutcome, EventType, Scheduler, binding_cycle::BindingCycle, failure::Failure,
+    instance::Instance,
 };
 use crate::{
     cycle::{Choice, NO_NODES_AVAILABLE, NoChoice, Ports, Search},
@@ -40,27 +41,27 @@ impl Scheduler {
         let mut info = queue.pop(&host)?;
         let uid = info.pod.uid().clone();
         info.initial_attempt_timestamp.get_or_insert(now);
-        let Some(profile) = self.profiles.position(info.pod.scheduler_name()) else {
+        let Some(instance) = self.profiles.get(info.pod.scheduler_name()).cloned() else {
             self.queue.done(&uid);
             return Some(attempt(&info, Text::from(""), AttemptOutcome::Skipped));
         };
-        let name = self.profiles.at(profile).scheduler_name().clone();
+        let name = instance.scheduler_name().clone();
         if self.skips(&info, &name) {
             self.queue.done(&uid);
             return Some(attempt(&info, name, AttemptOutcome::Skipped));
         }
         self.cache.update_snapshot(&mut self.snapshot);
         let mut state = CycleState::default();
-        self.profiles.at(profile).watch().begin_cycle();
-        let found = self.find(now, profile, &info.pod, &mut state, ports);
+        instance.watch().begin_cycle();
+        let found = self.find(now, &instance, &info.pod, &mut state, ports);
         self.observe_since(Some(now), |took| Observation::Algorithm { took });
         let tried = attempt(&info, name, AttemptOutcome::Skipped);
         let outcome = match found {
-            Found::Node(choice) => self.assume(now, profile, info, state, choice),
+            Found::Node(choice) => self.assume(now, &instance, info, state, choice),
             Found::NoNodes => {
                 let message = NO_NODES_AVAILABLE.to_owned();
                 let failure = Failure::unschedulable(message.clone());
-                self.handle_failure((now, now), profile, info, failure, &Nominating::Clear);
+                self.handle_failure((now, now), &instance, info, failure, &Nominating::Clear);
                 AttemptOutcome::Unschedulable {
                     message,
                     fit_error: None,
@@ -71,15 +72,15 @@ impl Scheduler {
             Found::Broken(status) => {
                 let message = status.message();
                 let failure = Failure::error(message.clone());
-                self.handle_failure((now, now), profile, info, failure, &Nominating::Clear);
+                self.handle_failure((now, now), &instance, info, failure, &Nominating::Clear);
                 AttemptOutcome::Error { message }
             }
             Found::Unfit(fit_error, post_filter) => {
-                self.unfit(now, profile, info, fit_error, post_filter)
+                self.unfit(now, &instance, info, fit_error, post_filter)
             }
         };
         self.settle_waits(now);
-        self.profiles.at(profile).end_cycle();
+        instance.end_cycle();
         Some(Attempt { outcome, ..tried })
     }
 
@@ -97,18 +98,17 @@ impl Scheduler {
     fn find(
         &mut self,
         now: Duration,
-        profile: usize,
+        instance: &Instance,
         pod: &PodInfo,
         state: &mut CycleState,
         ports: &mut dyn Ports,
     ) -> Found {
-        let plugins = self.profiles.at(profile);
-        let name = plugins.scheduler_name().clone();
-        let cx = Cycle { pod, snapshot: &self.snapshot, profile: &name, now };
+        let name = instance.scheduler_name();
+        let cx = Cycle { pod, snapshot: &self.snapshot, profile: name, now };
         let search = Search {
-            profile: plugins,
+            profile: instance,
             nominated: &self.queue,
-            extenders: &self.extenders,
+            extenders: instance.extenders(),
             percentage_of_nodes_to_score: self.percentage_of_nodes_to_score,
             next_start_node_index: &mut self.next_start_node_index,
         };
@@ -118,7 +118,7 @@ impl Scheduler {
             Err(NoChoice::Broken(status)) => return Found::Broken(status),
             Err(NoChoice::Unfit(fit_error)) => fit_error,
         };
-        if !plugins.has_post_filter() {
+        if !instance.has_post_filter() {
             let nothing = PostFilterResult {
                 nominating: Nominating::Clear,
                 victims: Vec::new(),
@@ -127,10 +127,10 @@ impl Scheduler {
             return Found::Unfit(fit_error, nothing);
         }
         let why: &NodeToStatus = &fit_error.diagnosis.node_to_status;
-        let result = self.with_handles(now, profile, pod, Some(ports), |plugins, cx, handles| {
+        let result = self.with_handles(now, instance, pod, Some(ports), |plugins, cx, handles| {
             plugins.run_post_filter(cx, state, why, handles)
         });
-        if let Some(status) = self.profiles.at(profile).over_budget() {
+        if let Some(status) = instance.over_budget() {
             return Found::Broken(status);
         }
         if let Err(status) = &result.status {
@@ -142,7 +142,7 @@ impl Scheduler {
     fn unfit(
         &mut self,
         now: Duration,
-        profile: usize,
+        instance: &Instance,
         info: QueuedPodInfo,
         fit_error: Box<FitError>,
         post_filter: PostFilterResult,
@@ -158,7 +158,7 @@ impl Scheduler {
         if let Nominating::Node(node) = &post_filter.nominating {
             self.preempt(now, &pod, node, &post_filter.victims);
         }
-        self.handle_failure((now, now), profile, info, failure, &post_filter.nominating);
+        self.handle_failure((now, now), instance, info, failure, &post_filter.nominating);
         AttemptOutcome::Unschedulable {
             message,
             fit_error: Some(fit_error),
@@ -172,7 +172,7 @@ impl Scheduler {
     fn assume(
         &mut self,
         now: Duration,
-        profile: usize,
+        instance: &Arc<Instance>,
         info: QueuedPodInfo,
         mut state: CycleState,
         choice: Choice,
@@ -182,18 +182,21 @@ impl Scheduler {
         if let Err(error) = self.cache.assume_pod(Arc::clone(&assumed)) {
             let message = error.to_string();
             let failure = Failure::error(message.clone());
-            self.handle_failure((now, now), profile, info, failure, &Nominating::Clear);
+            self.handle_failure((now, now), instance, info, failure, &Nominating::Clear);
             return AttemptOutcome::Error { message };
         }
-        self.queue.delete_nominated_pod(assumed.uid());
-        let waits = match self.reserve_and_permit(now, profile, &assumed, &mut state, &node) {
+        let promised = self.queue.delete_nominated_pod(assumed.uid());
+        if let Some(other) = promised.filter(|it| *it != node) {
+            self.promise_given_up(now, info.pod.pod(), other);
+        }
+        let waits = match self.reserve_and_permit(now, instance, &assumed, &mut state, &node) {
             Ok(waits) => waits,
             Err(status) => {
-                self.unreserve_and_forget(now, profile, &assumed, &mut state, &node);
+                self.unreserve_and_forget(now, instance, &assumed, &mut state, &node);
                 let message = Failure::at_node(&status).message;
                 let failed = !status.is_rejected();
                 let failure = Failure::at_node(&status);
-                self.handle_failure((now, now), profile, info, failure, &Nominating::Clear);
+                self.handle_failure((now, now), instance, info, failure, &Nominating::Clear);
                 return if failed {
                     AttemptOutcome::Error { message }
                 } else {
@@ -206,22 +209,37 @@ impl Scheduler {
                 };
             }
         };
-        let cycle =
-            BindingCycle::new(now, profile, info, Arc::clone(&assumed), state, node.clone());
+        let cycle = BindingCycle::new(
+            now,
+            Arc::clone(instance),
+            info,
+            Arc::clone(&assumed),
+            state,
+            node.clone(),
+        );
         self.begin_binding(now, cycle, &waits);
         let Choice { evaluated_nodes, feasible_nodes, scores, .. } = choice;
         AttemptOutcome::Assumed { node, evaluated_nodes, feasible_nodes, scores }
     }
 
+    /// The pod goes elsewhere than to the node that was promised to it, whose room is free again for
+    /// pods of its priority or below. Upstream wakes nobody (k/k#134859).
+    fn promise_given_up(&mut self, now: Duration, pod: &Arc<Pod>, node: Text) {
+        let mut pod = Pod::clone(pod);
+        pod.status.nominated_node_name = node;
+        let (queue, host) = self.queue_and_host();
+        queue.nominated_pod_left(&host, now, &Arc::new(pod));
+    }
+
     fn reserve_and_permit(
         &mut self,
         now: Duration,
-        profile: usize,
+        instance: &Instance,
         pod: &PodInfo,
         state: &mut CycleState,
         node: &str,
     ) -> Result<Vec<(&'static str, Duration)>, Status> {
-        let outcome = self.with_handles(now, profile, pod, None, |plugins, cx, handles| {
+        let outcome = self.with_handles(now, instance, pod, None, |plugins, cx, handles| {
             plugins
                 .run_reserve(cx, state, node, handles)
                 .and_then(|()| plugins.run_permit(cx, state, node, handles))
@@ -234,12 +252,12 @@ impl Scheduler {
     pub(super) fn unreserve_and_forget(
         &mut self,
         now: Duration,
-        profile: usize,
+        instance: &Instance,
         pod: &PodInfo,
         state: &mut CycleState,
         node: &str,
     ) {
-        self.with_handles(now, profile, pod, None, |plugins, cx, handles| {
+        self.with_handles(now, instance, pod, None, |plugins, cx, handles| {
             plugins.run_unreserve(cx, state, node, handles);
         });
         self.cache.forget_pod(pod.uid());
@@ -251,7 +269,7 @@ fn attempt(info: &QueuedPodInfo, profile: Text, outcome: AttemptOutcome) -> Atte
 }
 
 /// The pod as it will be when it is bound.
-fn bound(pod: &loadmaster_framework::api::Pod, node: &Text) -> loadmaster_framework::api::Pod {
+fn bound(pod: &Pod, node: &Text) -> Pod {
     let mut pod = pod.clone();
     pod.spec.node_name = node.clone();
     pod

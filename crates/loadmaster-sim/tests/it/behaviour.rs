@@ -8,6 +8,7 @@ use loadmaster_framework::{
     api::{ObjectKey, PersistentVolumeClaim},
 };
 use loadmaster_sim::{Faults, Sim};
+use serde_json::json;
 
 use crate::plugins::{node, node_of, pod, pod_of_priority, queued, sim};
 
@@ -259,6 +260,43 @@ fn a_victim_that_permit_holds_goes_back_to_the_queue_and_is_not_deleted() {
     let records = sim.take_records();
     let told = records.iter().find(|it| it.reason == "Preempted").unwrap();
     assert_eq!(told.note, "Preempted by pod uid-high on node n1 (in kube-scheduler memory).");
+}
+
+#[test]
+fn a_pod_that_goes_elsewhere_than_promised_leaves_the_promised_room_to_others() {
+    let tainted = |name: &str| {
+        let mut node = node(name, 1);
+        let taint = json!([{"key": name, "effect": "NoSchedule"}]);
+        node.spec.taints = serde_json::from_value(taint).unwrap();
+        node
+    };
+    let tolerant = |name: &str, priority: i32, node: &str| {
+        let mut pod = pod_of_priority(name, 1, priority);
+        let toleration = json!([{"key": node, "operator": "Exists"}]);
+        pod.spec.tolerations = serde_json::from_value(toleration).unwrap();
+        pod
+    };
+    let mut sim = sim();
+    sim.write(node("n1", 1));
+    sim.write(pod_of_priority("low", 1, 10));
+    sim.run();
+    sim.write(tolerant("first", 100, "n2"));
+    sim.settle();
+    sim.schedule_one();
+    sim.write(tainted("n1"));
+    sim.write(tainted("n2"));
+    sim.settle();
+    // While the first backs off, the room that it was promised counts as taken.
+    sim.write(tolerant("second", 50, "n1"));
+    sim.settle();
+    let second = sim.schedule_one().unwrap();
+    assert_eq!(&**second.pod.name(), "second");
+    assert!(matches!(second.outcome, AttemptOutcome::Unschedulable { .. }));
+    sim.run();
+    assert_eq!(node_of(&sim, "first").as_deref(), Some("n2"));
+    sim.advance(Duration::from_secs(2));
+    sim.run();
+    assert_eq!(node_of(&sim, "second").as_deref(), Some("n1"));
 }
 
 #[test]

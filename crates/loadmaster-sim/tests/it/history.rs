@@ -1,7 +1,11 @@
 //! A random history of a cluster, drawn from a seed.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
+use loadmaster_config::Loaded;
 use loadmaster_core::scheduler::SchedulerOptions;
 use loadmaster_framework::{
     Gates, Object,
@@ -15,35 +19,74 @@ use serde_json::json;
 /// A cluster with a history under way.
 pub(crate) struct History {
     pub(crate) sim: Sim,
+    seed: u64,
     rng: ChaCha8Rng,
     pods_made: u32,
     /// Nodes that are away and may come back.
     away: Vec<Arc<Node>>,
 }
 
-/// The default profile, with everything that this build has.
-fn options(seed: u64) -> SchedulerOptions {
+/// [`VARIANTS`], read.
+static LOADED: LazyLock<Vec<Loaded>> = LazyLock::new(|| {
     let (registry, gates) = (loadmaster_plugins::registry(), Gates::default());
     let catalog = loadmaster_config::RegistryCatalog::new(&registry, &gates);
-    let loaded = loadmaster_config::load(CONFIG, "simulation", &catalog).unwrap();
-    SchedulerOptions { seed, ..SchedulerOptions::from_config(&loaded, &registry, &gates).unwrap() }
+    let load = |it: &&str| {
+        loadmaster_config::load(&format!("{HEAD}{it}"), "simulation", &catalog).unwrap()
+    };
+    VARIANTS.iter().map(load).collect()
+});
+
+/// The default profile, with everything that this build has, changed as one of [`VARIANTS`].
+fn options(seed: u64, variant: usize) -> SchedulerOptions {
+    let (registry, gates) = (loadmaster_plugins::registry(), Gates::default());
+    let options = SchedulerOptions::from_config(&LOADED[variant], &registry, &gates).unwrap();
+    SchedulerOptions { seed, ..options }
 }
 
-const CONFIG: &str = "
+const HEAD: &str = "
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
+";
+
+/// What a reload may come to: other scores, other backoffs, pods that are nobody's for a while.
+const VARIANTS: &[&str] = &[
+    "
 profiles:
 - schedulerName: default-scheduler
   plugins:
     multiPoint:
       disabled: [{name: VolumeRestrictions}, {name: NodeVolumeLimits}, {name: VolumeBinding}, {name: VolumeZone}]
-";
+",
+    "
+percentageOfNodesToScore: 50
+podInitialBackoffSeconds: 3
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    multiPoint:
+      enabled: [{name: Concentrate, weight: 7}]
+      disabled: [{name: VolumeRestrictions}, {name: NodeVolumeLimits}, {name: VolumeBinding}, {name: VolumeZone}]
+    score:
+      disabled: [{name: NodeResourcesBalancedAllocation}, {name: PodTopologySpread}]
+  pluginConfig:
+  - name: DefaultPreemption
+    args: {minCandidateNodesAbsolute: 1}
+- schedulerName: second
+",
+    "
+profiles:
+- schedulerName: second
+  plugins:
+    multiPoint:
+      disabled: [{name: VolumeRestrictions}, {name: NodeVolumeLimits}, {name: VolumeBinding}, {name: VolumeZone}]
+",
+];
 
 impl History {
     /// A small cluster, and how it will go wrong.
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut sim = Sim::new(options(seed), seed ^ 0x5eed).unwrap();
+        let mut sim = Sim::new(options(seed, 0), seed ^ 0x5eed).unwrap();
         let mut percent =
             |most: u32| if rng.random_bool(0.5) { 0 } else { rng.random_range(0..most) };
         sim.set_faults(Faults {
@@ -52,7 +95,7 @@ impl History {
             refused_percent: percent(30),
             lost_percent: percent(30),
         });
-        let mut history = Self { sim, rng, pods_made: 0, away: Vec::new() };
+        let mut history = Self { sim, seed, rng, pods_made: 0, away: Vec::new() };
         for i in 0..history.rng.random_range(1..6) {
             let node = history.node(&format!("n{i}"));
             history.sim.write(node);
@@ -110,7 +153,7 @@ impl History {
 
     /// Something happens.
     pub(crate) fn step(&mut self) {
-        match self.rng.random_range(0..100) {
+        match self.rng.random_range(0..103) {
             0..20 => {
                 let pod = self.pod();
                 if self.sim.cluster().pod(&pod.key()).is_none() {
@@ -131,6 +174,10 @@ impl History {
             }
             48..60 => self.sim.deliver(),
             60..70 => self.sim.perform(),
+            70..73 => {
+                let variant = self.rng.random_range(0..VARIANTS.len());
+                self.sim.replace_profiles(options(self.seed, variant)).unwrap();
+            }
             _ => {
                 self.sim.tick(Duration::from_millis(1));
                 self.sim.schedule_one();
@@ -195,6 +242,7 @@ impl History {
     /// the five minutes after which a pod is tried even where its wake-up was lost.
     pub(crate) fn come_to_rest(&mut self) {
         self.sim.set_faults(Faults::default());
+        self.sim.replace_profiles(options(self.seed, 0)).unwrap();
         for node in std::mem::take(&mut self.away) {
             self.sim.write(Object::Node(node));
         }

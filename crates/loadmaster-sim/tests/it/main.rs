@@ -11,6 +11,8 @@ mod history;
 #[cfg(test)]
 mod plugins;
 #[cfg(test)]
+mod reload;
+#[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod volumes;
