@@ -44,6 +44,8 @@ pub(crate) struct Faults {
     pub(crate) cut: Option<&'static str>,
     /// Who refers to what is listed by the API of version 1.1 of the specification.
     pub(crate) referrers: bool,
+    /// All tags are listed at once, whatever is asked for.
+    pub(crate) no_pages: bool,
     /// Only those who ask at `/token` as `me:secret` come in, with this token.
     pub(crate) token: Option<&'static str>,
 }
@@ -104,6 +106,13 @@ impl Scripted {
     /// The tags.
     pub(crate) fn tags(&self) -> Vec<String> {
         self.inside().tags()
+    }
+
+    /// Puts nothing much under that many tags.
+    pub(crate) fn fill(&self, tags: usize) {
+        let nothing = (String::new(), Bytes::new());
+        let tags = (0..tags).map(|it| (format!("t{it:05}"), nothing.clone()));
+        self.inside().manifests.extend(tags);
     }
 
     /// Changes what is under a digest.
@@ -171,6 +180,17 @@ impl Inside {
         self.manifests.keys().filter(|it| !it.contains(':')).cloned().collect()
     }
 
+    /// The tags that a query asks for, unless pages are none of this registry's business.
+    fn page(&self, query: &str) -> Vec<String> {
+        if self.faults.no_pages {
+            return self.tags();
+        }
+        let field = |name: &str| query.split('&').find_map(|it| it.strip_prefix(name));
+        let size = field("n=").map_or(usize::MAX, |it| it.parse().unwrap());
+        let last = field("last=").unwrap_or_default();
+        self.tags().into_iter().filter(|it| &**it > last).take(size).collect()
+    }
+
     /// The answer that was ordered for a request, if one is left.
     fn ordered(&mut self, request: &str) -> Option<Response> {
         let ordered = self.faults.answers.iter_mut();
@@ -186,7 +206,7 @@ impl Inside {
         if path == "/v2/" {
             StatusCode::OK.into_response()
         } else if path.ends_with("/tags/list") {
-            let tags = self.tags();
+            let tags = self.page(query);
             axum::Json(json!({ "name": NAME, "tags": tags })).into_response()
         } else if path.contains("/referrers/") {
             self.referrers(&at)

@@ -354,3 +354,20 @@ impl AsyncWrite for Counter {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::scripted::{Faults, Scripted};
+
+    #[tokio::test]
+    async fn tags_are_listed_to_the_last_page_whether_the_registry_has_pages_or_not() {
+        for (no_pages, requests) in [(false, 3), (true, 2)] {
+            let registry = Scripted::start(Faults { no_pages, ..Faults::default() }).await;
+            registry.fill(2 * super::PAGE + 1);
+            let tags = registry.repository().tags().await.unwrap();
+            assert_eq!(tags, registry.tags());
+            let pages = registry.log().into_iter().filter(|it| it.contains("tags/list"));
+            assert_eq!(pages.count(), requests);
+        }
+    }
+}
