@@ -40,12 +40,17 @@ pub enum BuildError {
     #[error(transparent)]
     Run(#[from] RunError),
     /// It does not compile.
-    #[error("{binary} does not build for {target}; cargo says above why")]
+    #[error(
+        "{binary} does not build for {target}; cargo says above why. Its processes had up to {peak} of \
+         memory: where it says SIGKILL that was too much, and `--lto thin --jobs 1` takes less"
+    )]
     Failed {
         /// What.
         binary: String,
         /// rustc's name of the platform.
         target: String,
+        /// The most memory that all processes had together.
+        peak: Size,
     },
     /// Cargo says nothing of the binary.
     #[error("cargo built no binary `{0}`")]
@@ -88,7 +93,7 @@ pub async fn build(
     let ran = run(command, stop).await?;
     if !ran.status.success() {
         let (binary, target) = (binary.name.clone(), toolchain.target.clone());
-        return Err(BuildError::Failed { binary, target });
+        return Err(BuildError::Failed { binary, target, peak: ran.peak });
     }
     let artifact = ran.output.lines().find_map(|it| artifact(it, &binary.name));
     let (path, was_fresh) = artifact.ok_or_else(|| BuildError::NoBinary(binary.name.clone()))?;

@@ -177,7 +177,10 @@ fn try_libc(
             Some(rustc) => format!("{} has no target {target}", rustc.display()),
             None => format!("the target {target} is not installed"),
         };
-        let mend = format!("rustup target add {target}");
+        let mend = match rustc {
+            Some(_) => format!("--rustc with a compiler that has {target}"),
+            None => format!("rustup target add {target}"),
+        };
         faults.push(Fault { what, mend });
     }
     let names = [format!("{cpu}-linux-{suffix}-gcc"), native_cc.to_owned()];

@@ -28,10 +28,13 @@ pub fn registry(address: &str) -> Reached {
 
 /// Reaches for the cluster that kubectl would talk to.
 pub fn cluster() -> Reached {
-    let found = server();
-    let address = found.clone().unwrap_or_else(|it| it);
-    let fault = found.and_then(|it| host(&it)).and_then(|it| connect(&it)).err();
-    Reached { address, fault }
+    match server() {
+        Ok(address) => {
+            let fault = host(&address).and_then(|it| connect(&it)).err();
+            Reached { address, fault }
+        }
+        Err(fault) => Reached { address: "kubectl's cluster".to_owned(), fault: Some(fault) },
+    }
 }
 
 fn connect(address: &str) -> Result<(), String> {
@@ -86,7 +89,7 @@ fn server() -> Result<String, String> {
     let usual = env::home_dir().map(|it| it.join(".kube/config"));
     let files: Vec<PathBuf> =
         env::split_paths(&named).filter(|it| !it.as_os_str().is_empty()).chain(usual).collect();
-    let file = files.iter().find(|it| it.is_file()).ok_or("no kubeconfig")?;
+    let file = files.iter().find(|it| it.is_file()).ok_or("there is no kubeconfig")?;
     let text = fs::read_to_string(file).map_err(|it| format!("{}: {it}", file.display()))?;
     server_in(&text).map_err(|it| format!("{}: {it}", file.display()))
 }

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How often memory is looked at. A link's peak lasts for seconds.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long processes may take to end when they are asked to.
 const PATIENCE: Duration = Duration::from_secs(5);
 
