@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Api;
 use crate::auth::rbac::{Rule, rules_for};
-use crate::auth::{AUDIENCE, Attributes, ResourceTarget, Target, User, authorize};
+use crate::auth::{AUDIENCE, Attributes, ResourceTarget, Target, TokenError, User, authorize};
 use crate::resources::Resource;
 use crate::status::{FieldError, Status};
 use crate::store::{rfc3339, text};
@@ -43,7 +43,8 @@ impl Api {
             kind => {
                 let errors = access_faults(kind, namespace, review);
                 if !errors.is_empty() {
-                    return Err(Status::invalid(resource, "", &errors));
+                    // The original forgets which kind of review it was.
+                    return Err(Status::invalid_kind(resource.group, "", "", &errors));
                 }
                 if kind == "LocalSubjectAccessReview" {
                     answer["metadata"]["namespace"] = json!(namespace);
@@ -74,7 +75,13 @@ impl Api {
             Ok((user, heard)) => {
                 json!({"authenticated": true, "user": user.to_value(), "audiences": heard})
             }
-            Err(error) => json!({"user": {}, "error": error}),
+            Err(error) if error == TokenError::Invalid.to_string() => {
+                json!({"user": {}, "error": error})
+            }
+            // The original tells of every way in which it tried.
+            Err(error) => {
+                json!({"user": {}, "error": format!("[{}, {error}]", TokenError::Invalid)})
+            }
         })
     }
 
@@ -155,7 +162,7 @@ fn access_faults(kind: &str, namespace: &str, review: &Value) -> Vec<FieldError>
                 "cannot be specified in combination with resourceAttributes",
             )
         };
-        errors.push(FieldError::invalid(field, on_path, detail));
+        errors.push(FieldError::invalid(field, &shown_path(on_path), detail));
     }
     let nobody =
         spec["user"].as_str().unwrap_or_default().is_empty() && list(spec, "/groups").is_empty();
@@ -177,10 +184,20 @@ fn access_faults(kind: &str, namespace: &str, review: &Value) -> Vec<FieldError>
         }
         if !on_path.is_null() {
             let detail = "disallowed on this kind of request";
-            errors.push(FieldError::invalid("spec.nonResourceAttributes", on_path, detail));
+            let shown = shown_path(on_path);
+            errors.push(FieldError::invalid("spec.nonResourceAttributes", &shown, detail));
         }
     }
     errors
+}
+
+/// A path and its verb as Go prints them: by the names of its fields.
+fn shown_path(attributes: &Value) -> Value {
+    if attributes.is_null() {
+        return Value::Null;
+    }
+    let member = |name: &str| attributes[name].as_str().unwrap_or_default();
+    json!({"Path": member("path"), "Verb": member("verb")})
 }
 
 #[cfg(test)]

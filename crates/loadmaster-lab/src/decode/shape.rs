@@ -1,5 +1,7 @@
 //! Fits a value to the known shape of its kind.
 
+use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError as Base64Error, Engine as _};
 use serde_json::Value;
 
 use super::DecodeError;
@@ -8,6 +10,9 @@ use crate::schema::{self, Field, Kind, Message};
 
 const BAD_QUANTITY: &str = "quantities must match the regular expression \
      '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+/// Where the seconds of a time end: `2006-01-02T15:04:05`.
+const SECONDS_END: usize = 19;
 
 /// Takes out of `object` what its kind does not have and answers the paths of it, such as
 /// `spec.containers[0].imagePullPolcy`. Of kinds without a known shape only what every
@@ -26,6 +31,7 @@ pub fn normalise(
         None if object.is_object() => fitting.common(object),
         None => Err(mismatch(object, "", kind)),
     };
+    let version = version.rsplit('/').next().unwrap_or(version);
     let shape_error =
         |fault| DecodeError::Shape { kind: kind.to_owned(), version: version.to_owned(), fault };
     fitted.map_err(shape_error)?;
@@ -123,6 +129,7 @@ impl Fitting {
 
     fn one(&mut self, kind: &Kind, value: &mut Value, path: &str) -> Result<(), String> {
         let fits = match kind {
+            Kind::Bytes if value.is_string() => return check_base64(value),
             Kind::Text | Kind::Bytes => value.is_string(),
             Kind::Number => value.is_i64() || value.is_u64(),
             Kind::Flag => value.is_boolean(),
@@ -139,7 +146,8 @@ impl Fitting {
             },
             "IntOrString" if value.is_string() || value.is_i64() || value.is_null() => Ok(()),
             "Time" | "MicroTime" if value.is_null() => Ok(()),
-            "Time" | "MicroTime" => check_time(value),
+            "Time" => check_time(value),
+            "MicroTime" => check_micro_time(value),
             "IntOrString" => Err(mismatch(value, path, "int32")),
             // These have a JSON form of their own.
             "FieldsV1" | "RawExtension" | "ExtraValue" | "Verbs" => Ok(()),
@@ -158,6 +166,40 @@ fn check_time(value: &Value) -> Result<(), String> {
     }
     let layout = "2006-01-02T15:04:05Z07:00";
     Err(format!("parsing time {value} as {layout:?}: cannot parse {text:?} as \"2006\""))
+}
+
+/// A time with exactly six digits after the point: other clients write three or nine of them, and
+/// are refused.
+fn check_micro_time(value: &Value) -> Result<(), String> {
+    let text = value.as_str().unwrap_or_default();
+    let layout = "2006-01-02T15:04:05.000000Z07:00";
+    let fault = |rest: &str, part: &str| {
+        Err(format!("parsing time {value} as {layout:?}: cannot parse {rest:?} as {part:?}"))
+    };
+    if text.parse::<jiff::Timestamp>().is_err() {
+        return fault(text, "2006");
+    }
+    let (_, rest) = text.split_at_checked(SECONDS_END).unwrap_or_default();
+    let digits =
+        rest.strip_prefix('.').map_or(0, |it| it.bytes().take_while(u8::is_ascii_digit).count());
+    match digits {
+        6 => Ok(()),
+        0..6 => fault(rest, ".000000"),
+        _ => fault(&rest[7..], "Z07:00"),
+    }
+}
+
+fn check_base64(value: &Value) -> Result<(), String> {
+    let text = value.as_str().unwrap_or_default().replace(['\r', '\n'], "");
+    STANDARD.decode(&text).map(drop).map_err(|error| {
+        let at = match error {
+            Base64Error::InvalidByte(at, _)
+            | Base64Error::InvalidLastSymbol(at, _)
+            | Base64Error::InvalidLength(at) => at,
+            Base64Error::InvalidPadding => text.len(),
+        };
+        format!("illegal base64 data at input byte {at}")
+    })
 }
 
 fn mismatch(value: &Value, path: &str, wanted: &str) -> String {
@@ -227,6 +269,44 @@ mod tests {
         ] {
             refused(wrong);
         }
+    }
+
+    #[test]
+    fn times_and_bytes_have_the_forms_of_the_original() {
+        let lease = |time: &str| {
+            let mut lease = json!({"spec": {"renewTime": time}});
+            let told = normalise("coordination.k8s.io/v1", "Lease", &mut lease);
+            told.map_err(|it| it.to_string().split_off("Lease in version ".len()))
+        };
+        for good in ["2026-01-01T00:00:00.123456Z", "2026-01-01T02:00:00.123456+02:00"] {
+            assert_eq!(lease(good), Ok(Vec::new()), "{good}");
+        }
+        // What kube-apiserver 1.36.2 answered.
+        for (bad, rest) in [
+            ("2026-01-01T00:00:00Z", "\"Z\" as \".000000\""),
+            ("2026-01-01T00:00:00.123Z", "\".123Z\" as \".000000\""),
+            ("2026-01-01T00:00:00.123456789Z", "\"789Z\" as \"Z07:00\""),
+        ] {
+            assert_eq!(
+                lease(bad),
+                Err(format!(
+                    "\"v1\" cannot be handled as a Lease: parsing time {bad:?} as \
+                     \"2006-01-02T15:04:05.000000Z07:00\": cannot parse {rest}"
+                ))
+            );
+        }
+        let secret = |data: &str| {
+            let mut secret = json!({"data": {"k": data}});
+            normalise("v1", "Secret", &mut secret).map_err(|it| it.to_string())
+        };
+        assert_eq!(secret("AA=="), Ok(Vec::new()));
+        let illegal = |at| {
+            Err(format!(
+                "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at \
+                 input byte {at}"
+            ))
+        };
+        assert_eq!((secret("%%"), secret("AA=")), (illegal(0), illegal(3)));
     }
 
     #[test]

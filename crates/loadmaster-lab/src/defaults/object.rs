@@ -35,6 +35,7 @@ pub fn default_object(api_version: &str, kind: &str, object: &mut Value) {
         }
         ("", "LimitRange") => limit_range(object),
         ("", "Secret") => secret(object),
+        ("coordination.k8s.io", "Lease") => lease(object),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding(object),
         ("scheduling.k8s.io", "PriorityClass") => {
             fill_text(object, "preemptionPolicy", "PreemptLowerPriority");
@@ -94,6 +95,14 @@ fn secret(object: &mut Map<String, Value>) {
     for (key, text) in texts {
         let text = STANDARD.encode(text.as_str().unwrap_or_default());
         data.insert(key, text.into());
+    }
+}
+
+/// What belongs to coordinated leader election, which is off in 1.36, is dropped.
+fn lease(object: &mut Map<String, Value>) {
+    if let Some(spec) = existing(object, "spec") {
+        spec.remove("strategy");
+        spec.remove("preferredHolder");
     }
 }
 

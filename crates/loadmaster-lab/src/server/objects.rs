@@ -242,6 +242,7 @@ fn delete(
 }
 
 fn delete_options(input: &Input<'_>) -> Result<DeleteOptions, Status> {
+    input.query.check_numbers(&["gracePeriodSeconds"])?;
     if input.body.is_empty() {
         return options::delete(input.query, None);
     }

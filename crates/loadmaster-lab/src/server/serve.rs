@@ -106,6 +106,7 @@ impl Server {
             Method::GET if stored => {
                 let stop = self.stop.clone();
                 let (api, query, form) = (&self.api, input.query, input.form);
+                query.check_numbers(&["timeoutSeconds", "limit"])?;
                 if watch_path || query.flag("watch") == Some(true) {
                     return watch::watch(api, resource, namespace, query, form, stop);
                 }

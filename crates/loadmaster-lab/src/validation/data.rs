@@ -32,7 +32,8 @@ pub(super) fn config_map(map: &Value) -> Vec<FieldError> {
         }
     }
     if size > MAX_SIZE {
-        errors.push(FieldError::too_long("", MAX_SIZE));
+        // The whole object, as the original names it.
+        errors.push(FieldError::too_long("[]", MAX_SIZE));
     }
     errors
 }
@@ -104,10 +105,6 @@ pub(super) fn lease(lease: &Value) -> Vec<FieldError> {
         if spec[member].as_i64().is_some_and(|it| it < least) {
             errors.push(FieldError::invalid(format!("spec.{member}"), &spec[member], detail));
         }
-    }
-    if !text(spec, "preferredHolder").is_empty() && text(spec, "strategy").is_empty() {
-        let detail = "may only be specified if `strategy` is defined";
-        errors.push(FieldError::forbidden("spec.preferredHolder", detail));
     }
     errors
 }
@@ -203,7 +200,10 @@ mod tests {
             ]
         );
         let large = json!({"data": {"k": "x".repeat(MAX_SIZE + 1)}});
-        assert_eq!(shown(&config_map(&large)), [": Too long: may not be more than 1048576 bytes"]);
+        assert_eq!(
+            shown(&config_map(&large)),
+            ["[]: Too long: may not be more than 1048576 bytes"]
+        );
     }
 
     #[test]

@@ -23,7 +23,11 @@ pub(super) fn validate(resource: &Resource, object: &Value) -> Vec<FieldError> {
 pub(super) fn validate_update(resource: &Resource, old: &Value, new: &Value) -> Vec<FieldError> {
     let mut errors = validate(resource, new);
     if old.get("roleRef") != new.get("roleRef") {
-        errors.push(FieldError::invalid("roleRef", &new["roleRef"], "cannot change roleRef"));
+        // As Go prints it: by the names of its fields.
+        let given = &new["roleRef"];
+        let shown = json!({"APIGroup": text(given, "apiGroup"), "Kind": text(given, "kind"),
+            "Name": text(given, "name")});
+        errors.push(FieldError::invalid("roleRef", &shown, "cannot change roleRef"));
     }
     errors
 }
@@ -193,7 +197,8 @@ mod tests {
         let resource = Collection::ROLE_BINDINGS.resource();
         let errors = validate_update(resource, &bound("a"), &bound("b"));
         assert_eq!(errors.len(), 1);
-        assert!(errors[0].body.ends_with("cannot change roleRef"), "{}", errors[0].body);
+        let shown = format!("{{\"APIGroup\":\"{GROUP}\",\"Kind\":\"Role\",\"Name\":\"b\"}}");
+        assert_eq!(errors[0].body, format!("Invalid value: {shown}: cannot change roleRef"));
         assert!(validate_update(resource, &bound("a"), &bound("a")).is_empty());
     }
 }

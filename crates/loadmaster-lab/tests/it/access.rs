@@ -180,6 +180,12 @@ async fn a_token_is_asked_for_by_the_subresource() {
         accounts.create_token_request("robot", &PostParams::default(), &request).await.unwrap();
     assert_eq!(answer.spec.unwrap().audiences.unwrap(), ["a", "b"]);
     assert_eq!(answer.status.unwrap().token.unwrap().split('.').count(), 3);
+    make(&server, Collection::SECRETS, "ns", json!({"metadata": {"name": "s"}}));
+    let bound = json!({"metadata": {}, "spec": {"audiences": [], "boundObjectRef":
+        {"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": "another"}}});
+    let bound = serde_json::from_value(bound).unwrap();
+    let answer = accounts.create_token_request("robot", &PostParams::default(), &bound).await;
+    assert_eq!(refusal(answer).0, 409);
 }
 
 #[tokio::test]

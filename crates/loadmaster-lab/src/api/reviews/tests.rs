@@ -77,12 +77,12 @@ fn one_may_ask_about_others() {
     assert_eq!(about("LocalSubjectAccessReview", spec("ns")).unwrap()["allowed"], true);
     assert_eq!(
         about("LocalSubjectAccessReview", spec("other")).unwrap_err(),
-        "LocalSubjectAccessReview.authorization.k8s.io \"\" is invalid: \
+        ".authorization.k8s.io \"\" is invalid: \
          spec.resourceAttributes.namespace: Invalid value: \"other\": must match metadata.namespace"
     );
     assert_eq!(
         about("SubjectAccessReview", json!({})).unwrap_err(),
-        "SubjectAccessReview.authorization.k8s.io \"\" is invalid: [spec.resourceAttributes: \
+        ".authorization.k8s.io \"\" is invalid: [spec.resourceAttributes: \
          Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be \
          specified, spec.user: Invalid value: \"\": at least one of user or group must be specified]"
     );
@@ -116,7 +116,13 @@ fn a_token_is_reviewed_as_it_would_be_believed() {
     assert_eq!(good["user"]["username"], "system:serviceaccount:ns:robot");
     let bad = json!({"user": {}, "error": "invalid bearer token"});
     assert_eq!(review(json!({"token": "zzz"})), bad);
-    assert!(review(json!({"token": token, "audiences": ["vault"]}))["error"].is_string());
+    assert_eq!(
+        review(json!({"token": token, "audiences": ["vault"]}))["error"],
+        format!(
+            "[invalid bearer token, token audiences [\"{AUDIENCE}\"] is invalid for the target \
+             audiences [\"vault\"]]"
+        )
+    );
     let refused = ask(&api, &User::admin(), "TokenReview", json!({})).unwrap_err();
     assert_eq!(refused, "token is required for TokenReview in authentication");
 }

@@ -57,8 +57,9 @@ pub(crate) fn check_grant(
         return Ok(());
     }
     let wanted = match reference {
-        Some(reference) => role_of(store, reference, namespace)
-            .map_err(|fault| Status::new(404, "NotFound", fault))?,
+        Some(reference) => {
+            role_of(store, reference, namespace).map_err(|_| Status::not_found(resource, name))?
+        }
         None => Arc::new(object.clone()),
     };
     confirm_held(store, user, namespace, list(&wanted, "/rules"))

@@ -160,7 +160,7 @@ fn nobody_hands_out_what_he_does_not_have() {
     assert_eq!(check(Collection::ROLES, "a", &role("free", pods(json!(["*"])))), Ok(()));
     let bind = |role| binding("x", "Role", role, eve.clone());
     assert_eq!(check(Collection::ROLE_BINDINGS, "a", &bind("mine")), Ok(()));
-    let missing = "404 role.rbac.authorization.k8s.io \"no\" not found".to_owned();
+    let missing = "404 rolebindings.rbac.authorization.k8s.io \"no\" not found".to_owned();
     assert_eq!(check(Collection::ROLE_BINDINGS, "a", &bind("no")), Err(missing));
     let admin = binding("x", "ClusterRole", "cluster-admin", eve.clone());
     let refused = check(Collection::ROLE_BINDINGS, "a", &admin).unwrap_err();
