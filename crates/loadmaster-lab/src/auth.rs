@@ -29,6 +29,7 @@ pub(crate) use user::{
 #[derive(Debug)]
 pub struct Auth {
     authority: Authority,
+    front_proxy: Authority,
     tokens: Tokens,
     admin_token: String,
     https: OnceLock<SocketAddr>,
@@ -38,7 +39,8 @@ impl Auth {
     /// Fresh keys.
     pub(crate) fn new() -> Self {
         Self {
-            authority: Authority::new(),
+            authority: Authority::new("kubernetes"),
+            front_proxy: Authority::new("front-proxy-ca"),
             tokens: Tokens::new(),
             admin_token: format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()),
             https: OnceLock::new(),
@@ -48,6 +50,11 @@ impl Auth {
     /// The certificate authority that signs the API server's certificate.
     pub fn authority(&self) -> &Authority {
         &self.authority
+    }
+
+    /// The authority of proxies that speak for others by headers; it never signs any.
+    pub(crate) fn front_proxy(&self) -> &Authority {
+        &self.front_proxy
     }
 
     /// The key of service-account tokens.

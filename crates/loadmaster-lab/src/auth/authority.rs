@@ -46,10 +46,10 @@ impl fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// A new authority named `kubernetes`, as kubeadm names it.
-    pub(crate) fn new() -> Self {
+    /// A new authority of this name.
+    pub(crate) fn new(name: &str) -> Self {
         let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, "kubernetes");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![
             KeyUsagePurpose::DigitalSignature,

@@ -49,7 +49,14 @@ pub(super) fn create(api: &Api, https: SocketAddr) {
     // What a server that delegates authentication to this one reads: whose certificates to trust.
     let trust = json!({
         "metadata": {"name": "extension-apiserver-authentication"},
-        "data": {"client-ca-file": api.auth().authority().ca_pem()},
+        "data": {
+            "client-ca-file": api.auth().authority().ca_pem(),
+            "requestheader-allowed-names": "[\"front-proxy-client\"]",
+            "requestheader-client-ca-file": api.auth().front_proxy().ca_pem(),
+            "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
+            "requestheader-group-headers": "[\"X-Remote-Group\"]",
+            "requestheader-username-headers": "[\"X-Remote-User\"]",
+        },
     });
     make(api, Collection::CONFIG_MAPS, "kube-system", trust);
 }

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::api::{ListParams, PostParams};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use loadmaster_lab::cluster::{Cluster, ClusterOptions};
 use loadmaster_lab::resources::Collection;
 use loadmaster_lab::server::LabServer;
 use serde_json::{Value, json};
@@ -138,6 +139,26 @@ async fn the_certificate_is_for_the_servers_names_and_signed_by_the_clusters_aut
     let (other, _) = lab().await;
     let strange = secure_at(&server.https_url(), &other, None).await;
     assert!(strange.apiserver_version().await.is_err());
+}
+
+#[tokio::test]
+async fn a_connection_without_a_handshake_holds_nobody_up() {
+    let server = with_robot().await;
+    let _silent = tokio::net::TcpStream::connect(server.https_address()).await.unwrap();
+    assert!(secure(&server, None).await.apiserver_version().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_cluster_gives_pods_their_token_and_namespaces_the_certificate() {
+    let options = ClusterOptions { nodes: 0, ..ClusterOptions::default() };
+    let cluster = Cluster::start(options).await.unwrap();
+    let api = cluster.server().api();
+    make(cluster.server(), Collection::PODS, "default", pod("p"));
+    let pod = api.store().get(Collection::PODS, "default", "p").unwrap();
+    assert!(pod["spec"]["volumes"][0]["projected"]["sources"].is_array());
+    let ca = api.store().get(Collection::CONFIG_MAPS, "default", "kube-root-ca.crt").unwrap();
+    assert_eq!(ca["data"]["ca.crt"], api.auth().authority().ca_pem());
+    cluster.shutdown().await;
 }
 
 #[tokio::test]

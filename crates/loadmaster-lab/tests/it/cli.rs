@@ -95,6 +95,7 @@ fn a_lab_in_the_background_is_ready_when_it_says_so_and_leaves_nothing() {
     let folder = Folder::new();
     let facts = folder.up(&["--no-scheduler", "--nodes", "3", "--zones", "2"]);
     let server = facts["server"].as_str().unwrap();
+    assert!(facts["https"].as_str().unwrap().starts_with("https://127.0.0.1:"));
     assert!(get(server, "/readyz").ends_with("ok"));
     let nodes = get(server, "/api/v1/nodes");
     let nodes: Value = serde_json::from_str(&nodes[nodes.find('{').unwrap()..]).unwrap();
