@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    Bind, EnqueueExtensions, Feed, Filter, Permit, Plugin, PostBind, PostFilter, PreBind,
+    Access, Bind, EnqueueExtensions, Feed, Filter, Permit, Plugin, PostBind, PostFilter, PreBind,
     PreEnqueue, PreFilter, PreScore, QueueSort, Reserve, Score,
 };
 
@@ -47,6 +47,8 @@ macro_rules! hooks {
             pub enqueue_extensions: Option<Arc<dyn EnqueueExtensions>>,
             /// Facts from elsewhere that it reads.
             pub feeds: Vec<Feed>,
+            /// What its actions must be allowed to write.
+            pub needs: Vec<Access>,
         }
 
         impl Hooks {
@@ -127,6 +129,14 @@ impl<P: Plugin> HooksOf<P> {
     #[must_use]
     pub fn feed(mut self, feed: Feed) -> Self {
         self.hooks.feeds.push(feed);
+        self
+    }
+
+    /// Declares what the plugin's actions must be allowed to write: the permissions that a cluster
+    /// grants the scheduler are made from it.
+    #[must_use]
+    pub fn needs(mut self, access: Access) -> Self {
+        self.hooks.needs.push(access);
         self
     }
 }

@@ -66,6 +66,7 @@ pub mod api;
 pub mod duration;
 pub mod field;
 
+mod access;
 mod action;
 mod event;
 mod feed;
@@ -85,6 +86,7 @@ mod snapshot;
 mod state;
 mod status;
 
+pub use access::Access;
 pub use action::{Action, ActionError, ActionResult, PatchKind};
 pub use event::{
     ActionType, ClusterEvent, ClusterEventWithHint, EnqueueExtensions, EventResource, Hint,

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use http::{HeaderName, HeaderValue};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde::Deserialize;
 
@@ -223,9 +224,30 @@ async fn from_kubeconfig(
         names => format!("It has the contexts {}; choose one with --context", names.join(", ")),
     };
     let options = KubeConfigOptions { context: context.cloned(), ..KubeConfigOptions::default() };
-    kube::Config::from_custom_kubeconfig(kubeconfig, &options)
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
-        .map_err(|error| unusable(chain(&error), &fix))
+        .map_err(|error| unusable(chain(&error), &fix))?;
+    impersonate(&mut config).map_err(|error| unusable(error, "Check the user's `as` fields"))?;
+    Ok(config)
+}
+
+/// Calls as whom the kubeconfig's user wants to be taken for (`as`, `as-uid`, `as-groups`), which
+/// the client leaves undone.
+fn impersonate(config: &mut kube::Config) -> Result<(), String> {
+    let user = &config.auth_info;
+    let one = [
+        ("impersonate-user", user.impersonate.as_ref()),
+        ("impersonate-uid", user.impersonate_uid.as_ref()),
+    ];
+    let groups = user.impersonate_groups.iter().flatten().map(|it| ("impersonate-group", it));
+    let one = one.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let headers = one.chain(groups).map(|(name, value)| {
+        let value = HeaderValue::from_str(value).map_err(|error| format!("{value:?}: {error}"))?;
+        Ok((HeaderName::from_static(name), value))
+    });
+    let headers = headers.collect::<Result<Vec<_>, String>>()?;
+    config.headers.extend(headers);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One call to the API server, and what can go wrong with it.
 
 use std::{
+    fmt::Write as _,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -255,6 +256,19 @@ impl Rate {
             sleep_until(begin).await;
         }
     }
+}
+
+/// A text as part of a query.
+pub(crate) fn encoded(text: &str) -> String {
+    let plain = |it: u8| it.is_ascii_alphanumeric() || b"-._~".contains(&it);
+    text.bytes().fold(String::new(), |mut out, byte| {
+        if plain(byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+        out
+    })
 }
 
 pub(crate) const JSON: &str = "application/json";

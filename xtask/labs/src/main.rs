@@ -60,7 +60,30 @@ async fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
-        let expected = error.downcast_ref::<UserError>().is_some();
-        ExitCode::from(if expected { 2 } else { 70 })
+        if error.is::<kube::Error>() {
+            eprintln!("\nhint: see whether the cluster answers, by `kubectl get nodes`");
+        }
+        ExitCode::from(code(&error))
     })
+}
+
+/// 2 where the user can mend it, a cluster that does not answer or refuses included; else 70.
+fn code(error: &anyhow::Error) -> u8 {
+    if error.is::<UserError>() || error.is::<kube::Error>() { 2 } else { 70 }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn a_cluster_that_does_not_answer_is_no_fault_of_the_program() {
+        let gone = kube::Error::Service("connection refused".into());
+        let error = Err::<(), _>(gone).context("cannot list the nodes").unwrap_err();
+        assert_eq!(code(&error), 2);
+        assert_eq!(code(&UserError("mend it".to_owned()).into()), 2);
+        assert_eq!(code(&anyhow::anyhow!("a fault")), 70);
+    }
 }

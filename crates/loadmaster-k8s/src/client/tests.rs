@@ -69,3 +69,24 @@ async fn a_server_that_does_not_answer_is_named() {
     assert!(error.starts_with("the API server http://127.0.0.1:1, from kubeconfig"), "{error}");
     assert!(error.contains("refused"), "{error}");
 }
+
+#[tokio::test]
+async fn who_the_user_wants_to_be_taken_for_goes_into_every_call() {
+    let path = written(
+        "impersonation",
+        "apiVersion: v1\nkind: Config\ncurrent-context: lab\nclusters: [{name: lab, cluster: \
+         {server: 'http://127.0.0.1:1'}}]\nusers: [{name: lab, user: {as: robot, as-groups: [a, \
+         b]}}]\ncontexts: [{name: lab, context: {cluster: lab, user: lab}}]\n",
+    );
+    let config = from_kubeconfig(&path, "--kubeconfig", None).await.unwrap();
+    std::fs::remove_file(path).unwrap();
+    let headers: Vec<_> = config
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+        .collect();
+    assert_eq!(
+        headers,
+        ["impersonate-user: robot", "impersonate-group: a", "impersonate-group: b"]
+    );
+}

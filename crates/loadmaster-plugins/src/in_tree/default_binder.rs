@@ -1,7 +1,7 @@
 #![doc = include_str!("default_binder.md")]
 
 use loadmaster_framework::{
-    Action, Bind, Binding, Cycle, CycleState, FieldError, Gates, Hooks, Outcome, Plugin,
+    Access, Action, Bind, Binding, Cycle, CycleState, FieldError, Gates, Hooks, Outcome, Plugin,
 };
 
 use crate::NoArgs;
@@ -16,7 +16,7 @@ impl Plugin for DefaultBinder {
     type Args = NoArgs;
 
     fn build(NoArgs {}: NoArgs, _: &Gates) -> Result<Hooks, FieldError> {
-        Ok(Hooks::of(Self).bind().into())
+        Ok(Hooks::of(Self).bind().needs(Access::new("", "pods/binding", &["create"])).into())
     }
 }
 

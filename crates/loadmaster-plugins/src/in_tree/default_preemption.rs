@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use loadmaster_framework::{
-    ActionType, Candidate, ClusterEventWithHint, Code, Cycle, CycleState, Enqueue,
+    Access, ActionType, Candidate, ClusterEventWithHint, Code, Cycle, CycleState, Enqueue,
     EnqueueExtensions, EventResource, FieldError, Gates, Handle, Hint, Hooks, NodeToStatus,
     Nominating, Outcome, Plugin, PluginError, PodInfo, PostFilter, PostFilterResult, PreEnqueue,
     QueueingHint, Status,
@@ -33,7 +33,12 @@ impl Plugin for DefaultPreemption {
     }
 
     fn build(args: DefaultPreemptionArgs, _: &Gates) -> Result<Hooks, FieldError> {
-        Ok(Hooks::of(Self { args }).pre_enqueue().post_filter().enqueue_extensions().into())
+        Ok(Hooks::of(Self { args })
+            .pre_enqueue()
+            .post_filter()
+            .enqueue_extensions()
+            .needs(Access::new("", "pods", &["delete"]))
+            .into())
     }
 }
 

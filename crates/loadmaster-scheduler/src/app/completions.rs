@@ -1,9 +1,10 @@
 //! `completions SHELL`.
 
-use std::{io::Write, process::ExitCode};
+use std::process::ExitCode;
 
-use anyhow::Context;
 use clap_complete::Shell;
+
+use super::print::print;
 
 /// Prints a completion script for a shell.
 #[derive(Debug, clap::Args)]
@@ -17,7 +18,7 @@ impl Completions {
         let name = command.get_name().to_owned();
         let mut script = Vec::new();
         clap_complete::generate(self.shell, command, name, &mut script);
-        anstream::stdout().write_all(&script).context("cannot print the script")?;
+        print(&String::from_utf8_lossy(&script))?;
         Ok(ExitCode::SUCCESS)
     }
 }

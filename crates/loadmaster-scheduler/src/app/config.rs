@@ -1,13 +1,13 @@
 //! `config check FILE` and `config show FILE`, and reading a configuration in general.
 
 use std::{
-    fs,
-    io::Write,
+    fs::File,
+    io::Read,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Subcommand, ValueEnum};
 use loadmaster_config::{
     ConfigError, Loaded, Place, Problem, RegistryCatalog, Warning, deny_warnings, load, show_json,
@@ -16,7 +16,7 @@ use loadmaster_config::{
 use loadmaster_framework::{Gates, Registry};
 use serde_json::{Value, json};
 
-use super::NEGATIVE;
+use super::{NEGATIVE, print::print};
 
 /// Checks a configuration, or shows what it comes to.
 #[derive(Debug, clap::Args)]
@@ -83,7 +83,7 @@ impl Config {
                     ShowOutput::Yaml => show_yaml(&loaded)?,
                     ShowOutput::Json => show_json(&loaded)?,
                 };
-                anstream::stdout().write_all(text.as_bytes()).context("cannot print")?;
+                print(&text)?;
                 Ok(ExitCode::SUCCESS)
             }
         }
@@ -111,15 +111,30 @@ pub(super) fn read_config(
 const DEFAULT: &str =
     "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
 
-fn read(file: &Path) -> anyhow::Result<String> {
-    fs::read_to_string(file).with_context(|| {
+/// The text of a configuration.
+pub(super) fn read(file: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let read = File::open(file).and_then(|it| it.take(SIZE_MAX + 1).read_to_string(&mut text));
+    let size = read.with_context(|| {
         format!(
             "cannot read the configuration {}; name a file that is there and can be read, or leave \
              --config out to schedule by the defaults",
             file.display()
         )
-    })
+    })?;
+    if size as u64 > SIZE_MAX {
+        bail!(
+            "{} holds more than {} MiB, which is no configuration; name the file that holds the \
+             KubeSchedulerConfiguration",
+            file.display(),
+            SIZE_MAX >> 20
+        );
+    }
+    Ok(text)
 }
+
+/// No ConfigMap can hold more than a MiB.
+const SIZE_MAX: u64 = 4 << 20;
 
 fn print_finding(
     name: &str,
@@ -139,7 +154,7 @@ fn print_finding(
             lines.join("\n") + "\n"
         }
     };
-    anstream::stdout().write_all(text.as_bytes()).context("cannot print the finding")
+    print(&text)
 }
 
 /// Which profiles there are.

@@ -1,9 +1,11 @@
 //! `explain [NAME]`.
 
-use std::{fmt::Write as _, io::Write, process::ExitCode};
+use std::{fmt::Write as _, process::ExitCode};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use loadmaster_framework::Registry;
+
+use super::print::print;
 
 /// Shows the page of a plugin, or lists the plugins.
 #[derive(Debug, clap::Args)]
@@ -18,7 +20,7 @@ impl Explain {
             None => list(registry),
             Some(name) => page(registry, name)?,
         };
-        anstream::stdout().write_all(page.as_bytes()).context("cannot print the page")?;
+        print(&page)?;
         Ok(ExitCode::SUCCESS)
     }
 }

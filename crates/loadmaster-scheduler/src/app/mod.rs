@@ -3,9 +3,13 @@
 mod args;
 mod completions;
 mod config;
+mod doctor;
 mod effective;
 mod election;
 mod explain;
+mod man;
+mod manifests;
+mod print;
 mod run;
 
 use std::{io::Write, process::ExitCode};
@@ -86,6 +90,9 @@ impl SchedulerCommand {
             None => run::run(&cli.run, &self.registry, &self.gates),
             Some(Command::Config(command)) => command.run(&self.registry, &self.gates),
             Some(Command::Explain(command)) => command.run(&self.registry),
+            Some(Command::Manifests(command)) => command.run(&self.registry, &self.gates),
+            Some(Command::Doctor(command)) => command.run(&self.registry, &self.gates),
+            Some(Command::Man(command)) => command.run(Cli::command()),
             Some(Command::Completions(command)) => command.run(&mut Cli::command()),
         }
     }

@@ -10,17 +10,21 @@ use anyhow::bail;
 use loadmaster_config::{ClientConnection, Loaded};
 use loadmaster_core::scheduler::{Scheduler, SchedulerOptions};
 use loadmaster_framework::{Gates, Registry};
-use loadmaster_k8s::{client::ClientOptions, needs};
+use loadmaster_k8s::{
+    client::ClientOptions,
+    needs::{self, Wants},
+};
 
 use super::{
     args::Run,
     config::located,
     effective::{self, Effective, effective},
     election::election,
+    manifests::leading,
 };
 use crate::{
     logs,
-    process::{self, Plan, Rate},
+    process::{self, Plan, Rate, StartChecks},
 };
 
 pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Result<ExitCode> {
@@ -38,6 +42,7 @@ pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Res
     options.pod_max_in_unschedulable_pods = args.pod_max_in_unschedulable_pods_duration.to_std();
     announce(args, &loaded, &options);
     let kinds = needs::kinds_of(&options.profiles);
+    let checks = start_checks(args, &loaded, &options);
     let scheduler = Scheduler::new(options)?;
     let client = client_options(args, &loaded);
     let delay_cache_until_active = loaded.config.delay_cache_until_active;
@@ -45,6 +50,7 @@ pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Res
     let extenders = loaded.config.extenders;
     process::run(Plan {
         client,
+        checks,
         rate,
         scheduler,
         kinds,
@@ -52,6 +58,19 @@ pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Res
         election,
         delay_cache_until_active,
     })
+}
+
+/// What is looked at in the cluster before anything is scheduled.
+fn start_checks(args: &Run, loaded: &Loaded, options: &SchedulerOptions) -> StartChecks {
+    let election = leading(&loaded.config.leader_election);
+    let wants = Wants { leader_election: election, serving: args.serving.secure_port != 0 };
+    StartChecks {
+        needs: needs::permissions(&options.profiles, wants),
+        readers: needs::readers_of(&options.profiles),
+        scheduler_names: loaded.profiles.iter().map(|it| it.scheduler_name.clone()).collect(),
+        lease: election.map(|it| (it.resource_namespace.clone(), it.resource_name.clone())),
+        config: args.config.as_ref().map(|it| it.display().to_string()),
+    }
 }
 
 /// A seed that differs from run to run.
@@ -113,54 +132,5 @@ fn client_options(args: &Run, loaded: &Loaded) -> ClientOptions {
         kubeconfig: flag.or(configured),
         context: args.client.context.clone(),
         master: args.client.master.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use loadmaster_config::RegistryCatalog;
-    use loadmaster_k8s::kind::Kind;
-
-    use super::*;
-
-    /// What must be watched for this configuration.
-    fn kinds(profiles: &str) -> BTreeSet<Kind> {
-        let text = format!(
-            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
-             profiles:\n{profiles}"
-        );
-        let (registry, gates) = (loadmaster_plugins::registry(), Gates::default());
-        let catalog = RegistryCatalog::new(&registry, &gates);
-        let loaded = loadmaster_config::load(&text, "test", &catalog).unwrap();
-        let options = SchedulerOptions::from_config(&loaded, &registry, &gates).unwrap();
-        needs::kinds_of(&options.profiles)
-    }
-
-    #[test]
-    fn a_profile_needs_to_see_what_its_plugins_read_and_no_more() {
-        let few = "- plugins:\n    multiPoint:\n      disabled: [{name: '*'}]\n      enabled:\n\
-                   \x20     - {name: PrioritySort}\n      - {name: DefaultBinder}\n\
-                   \x20     - {name: TaintToleration}\n";
-        let always = [Kind::Node, Kind::Pod];
-        assert_eq!(kinds(few), BTreeSet::from(always));
-        let affinity = kinds(&format!("{few}      - {{name: InterPodAffinity}}\n"));
-        assert_eq!(affinity, BTreeSet::from([always[0], always[1], Kind::Namespace]));
-    }
-
-    #[test]
-    fn the_default_profile_needs_what_default_spreading_and_preemption_read() {
-        let kinds = kinds("- {}\n");
-        for kind in [Kind::Service, Kind::ReplicaSet, Kind::PodDisruptionBudget, Kind::Namespace] {
-            assert!(kinds.contains(&kind), "{kind:?}");
-        }
-    }
-
-    #[test]
-    fn spreading_without_deduced_selectors_needs_no_workloads() {
-        let listed = "- pluginConfig:\n  - name: PodTopologySpread\n    args: {defaultingType: \
-                      List}\n";
-        assert!(!kinds(listed).contains(&Kind::ReplicaSet));
     }
 }

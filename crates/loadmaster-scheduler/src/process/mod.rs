@@ -6,6 +6,7 @@ mod extenders;
 mod io;
 mod leading;
 mod signals;
+mod start_checks;
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
@@ -28,11 +29,14 @@ use extenders::Extenders;
 pub(crate) use io::{Rate, host};
 use leading::Leading;
 use signals::Signals;
+pub(crate) use start_checks::StartChecks;
 
 /// What is to run.
 pub(crate) struct Plan {
     /// Where the cluster is.
     pub(crate) client: ClientOptions,
+    /// What is looked at there before anything is scheduled.
+    pub(crate) checks: StartChecks,
     /// How often it is called.
     pub(crate) rate: Rate,
     /// The core, knowing nothing yet.
@@ -64,7 +68,7 @@ pub(crate) fn run(plan: Plan) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
-    let Plan { client, rate, scheduler, kinds, extenders, election, .. } = plan;
+    let Plan { client, checks, rate, scheduler, kinds, extenders, election, .. } = plan;
     let extenders = Extenders::new(&extenders).await?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let cluster = tokio::select! {
@@ -76,6 +80,14 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
     };
     let Cluster { server, source_name, version, .. } = &cluster;
     tracing::info!(server, from = source_name, version, "connected");
+    let name = host();
+    tokio::select! {
+        checked = checks.run(&cluster, &name) => checked?,
+        name = signals.next() => {
+            tracing::info!(signal = name, "stopped before anything began");
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
     let stop = CancellationToken::new();
     let mut leading = Leading::start(&cluster, election);
     if plan.delay_cache_until_active {

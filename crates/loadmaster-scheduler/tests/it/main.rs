@@ -1,11 +1,17 @@
 //! The `scheduler` binary against a lab cluster, and with nothing to work with.
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod extenders;
 #[cfg(test)]
 mod kit;
 #[cfg(test)]
 mod leading;
+#[cfg(test)]
+mod manifests;
 #[cfg(test)]
 mod outages;
 #[cfg(test)]

@@ -14,8 +14,8 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use loadmaster_framework::{
-    Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, Interest, NodeInfo, Outcome,
-    Plugin, PreFilter, PreScore, Score,
+    Access, Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, Interest, NodeInfo,
+    Outcome, Plugin, PreFilter, PreScore, Score,
 };
 
 use self::claims::PodClaims;
@@ -47,6 +47,8 @@ impl Plugin for VolumeBinding {
             .reserve()
             .pre_bind()
             .enqueue_extensions()
+            .needs(Access::new("", "persistentvolumes", &["patch"]))
+            .needs(Access::new("", "persistentvolumeclaims", &["patch"]))
             .into())
     }
 }

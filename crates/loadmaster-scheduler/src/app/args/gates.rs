@@ -7,7 +7,7 @@
 //! at its default, `inner` is about how kube-scheduler does its work, `elsewhere` is about other
 //! components.
 
-use loadmaster_framework::Gates;
+use loadmaster_framework::{Gates, nearest};
 
 use super::value::boolean;
 
@@ -127,12 +127,8 @@ fn known() -> impl Iterator<Item = Gate> {
 }
 
 fn hint(name: &str) -> String {
-    let closeness = |it: &str| strsim::jaro_winkler(&it.to_lowercase(), &name.to_lowercase());
-    let nearest = known().max_by(|a, b| closeness(a.name).total_cmp(&closeness(b.name)));
-    match nearest {
-        Some(gate) if closeness(gate.name) > 0.85 => format!("; did you mean {}?", gate.name),
-        _ => String::new(),
-    }
+    let nearest = nearest(name, known().map(|it| it.name));
+    nearest.map(|it| format!("; did you mean {it}?")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -15,7 +15,10 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use loadmaster_framework::duration::GoDuration;
 
-use super::{completions::Completions, config::Config, explain::Explain};
+use super::{
+    completions::Completions, config::Config, doctor::Doctor, explain::Explain, man::Man,
+    manifests::Manifests,
+};
 pub(crate) use accepted::AcceptedFlags;
 pub(crate) use client::ClientFlags;
 pub(crate) use gates::GateFlags;
@@ -37,6 +40,7 @@ pub(crate) use value::hyphenated;
     after_help = "Examples:
   scheduler --config scheduler.yaml --kubeconfig ~/.kube/config --leader-elect=false
   scheduler config check scheduler.yaml
+  scheduler manifests --config scheduler.yaml --image registry.example/scheduler:1 | kubectl apply -f -
 
 Exit codes: 0 stopped on request, 1 stopped by a second signal or a check found something, 2 bad \
                   usage, configuration or cluster, 70 a fault of the program."
@@ -54,8 +58,14 @@ pub(crate) enum Command {
     Config(Config),
     /// Shows the page of a plugin, or lists the plugins.
     Explain(Explain),
+    /// Prints what a cluster needs to run a scheduler.
+    Manifests(Manifests),
+    /// Says which pods wait in a cluster, and why.
+    Doctor(Doctor),
     /// Prints a completion script for a shell.
     Completions(Completions),
+    /// Prints the manual page of a command, or writes those of all.
+    Man(Man),
 }
 
 /// How the scheduler runs.

@@ -3,7 +3,7 @@
 //! A profile without a plugin that reads volumes needs neither to see volumes nor the permission
 //! to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loadmaster_core::profile::Profile;
 use serde_json::Value;
@@ -12,17 +12,29 @@ use crate::kind::Kind;
 
 /// The kinds that the plugins of `profiles` read or are woken by.
 pub fn kinds_of<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeSet<Kind> {
-    let mut kinds = BTreeSet::from([Kind::Node, Kind::Pod]);
+    readers_of(profiles).into_keys().collect()
+}
+
+/// The same kinds, each with the plugins that read it or are woken by it; nobody in particular
+/// reads nodes and pods.
+pub fn readers_of<'a>(
+    profiles: impl IntoIterator<Item = &'a Profile>,
+) -> BTreeMap<Kind, BTreeSet<&'static str>> {
+    let mut readers = BTreeMap::from([(Kind::Node, BTreeSet::new()), (Kind::Pod, BTreeSet::new())]);
     for profile in profiles {
         for hooks in profile.hooks() {
             let extensions = hooks.enqueue_extensions.as_ref();
             let registered = extensions.map(|it| it.events_to_register()).unwrap_or_default();
-            kinds.extend(registered.iter().filter_map(|it| Kind::of(it.event.resource)));
+            let woken = registered.iter().filter_map(|it| Kind::of(it.event.resource));
             let args = profile.args().get(hooks.name).unwrap_or(&Value::Null);
-            kinds.extend(read_by(hooks.name, args));
+            for kind in woken.chain(read_by(hooks.name, args).iter().copied()) {
+                if !matches!(kind, Kind::Node | Kind::Pod) {
+                    readers.entry(kind).or_default().insert(hooks.name);
+                }
+            }
         }
     }
-    kinds
+    readers
 }
 
 /// What an upstream plugin reads beside nodes and pods (upstream: the listers that its `New` takes

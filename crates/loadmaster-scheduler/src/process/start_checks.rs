@@ -1,0 +1,136 @@
+//! What is looked at before anything is scheduled: permissions, what the server serves, who holds
+//! the lease, who else claims the same pods.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::bail;
+use jiff::Timestamp;
+use loadmaster_k8s::{
+    checks::{self, LeaseState, SUPPORTED_MINORS, Subject, Team},
+    client::Cluster,
+    kind::Kind,
+    needs::Need,
+    rest::Rest,
+};
+
+/// How long the server may take for one answer.
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// What is to be looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct StartChecks {
+    /// What must be allowed.
+    pub(crate) needs: Vec<Need>,
+    /// The kinds that are read, with the plugins that do.
+    pub(crate) readers: BTreeMap<Kind, BTreeSet<&'static str>>,
+    /// The profiles' names.
+    pub(crate) scheduler_names: Vec<String>,
+    /// Namespace and name of the lease to contend for, if any.
+    pub(crate) lease: Option<(String, String)>,
+    /// The configuration's file, for the command that grants what is missing.
+    pub(crate) config: Option<String>,
+}
+
+impl StartChecks {
+    /// Looks at everything, and says what is odd.
+    ///
+    /// # Errors
+    /// Permissions that are missing: the verb, the resource, and who needs it.
+    pub(crate) async fn run(&self, cluster: &Cluster, host: &str) -> anyhow::Result<()> {
+        let rest = cluster.rest.with_limit(LIMIT);
+        self.permissions(&rest).await?;
+        self.versions(&rest, &cluster.version).await;
+        let now = Timestamp::now();
+        let held = self.lease(&rest, now).await;
+        self.rivals(&rest, host, held, now).await;
+        Ok(())
+    }
+
+    async fn permissions(&self, rest: &Rest) -> anyhow::Result<()> {
+        let missing = match checks::missing(rest, &self.needs, &Subject::Oneself).await {
+            Ok(missing) => missing,
+            Err(error) => {
+                tracing::warn!(%error, "cannot find out what this scheduler may do");
+                return Ok(());
+            }
+        };
+        let (optional, vital): (Vec<_>, Vec<_>) = missing.into_iter().partition(|it| it.optional);
+        for need in optional {
+            tracing::warn!("not permitted, and done without: {need}");
+        }
+        if !vital.is_empty() {
+            let lines: Vec<_> = vital.iter().map(|it| format!("  {it}")).collect();
+            bail!(
+                "the API server does not permit what this scheduler needs:\n{}\nGrant it by: {}, \
+                 or take the plugins out of the profile",
+                lines.join("\n"),
+                self.remedy()
+            );
+        }
+        Ok(())
+    }
+
+    fn remedy(&self) -> String {
+        let file = self.config.as_deref().unwrap_or("FILE");
+        format!("scheduler manifests --config {file} | kubectl apply -f -")
+    }
+
+    async fn versions(&self, rest: &Rest, version: &str) {
+        let supported = checks::minor(version).is_some_and(|it| SUPPORTED_MINORS.contains(&it));
+        if !supported {
+            tracing::warn!(
+                version,
+                "this server is none of those that this scheduler is made for, Kubernetes 1.{} to \
+                 1.{}; decisions are those of 1.36",
+                SUPPORTED_MINORS.start(),
+                SUPPORTED_MINORS.end()
+            );
+        }
+        match checks::lacking(rest, &self.readers).await {
+            Ok(lacking) => {
+                for it in lacking {
+                    tracing::warn!(
+                        version,
+                        "this server does not serve {it}, to whom there are none"
+                    );
+                }
+            }
+            Err(error) => tracing::warn!(%error, "cannot find out what this server serves"),
+        }
+    }
+
+    /// The lease to contend for, as it stands; says who holds it.
+    async fn lease(&self, rest: &Rest, now: Timestamp) -> Option<LeaseState> {
+        let (namespace, name) = self.lease.as_ref()?;
+        let state = checks::lease(rest, namespace, name).await.ok()??;
+        if state.is_live(now) {
+            let since = state.acquire_time.map(|it| format!("{it:.0}")).unwrap_or_default();
+            let holder = &state.holder_identity;
+            tracing::info!(
+                lease = %format_args!("{namespace}/{name}"), %holder, since,
+                "somebody else leads; this copy waits for the lease"
+            );
+        }
+        Some(state)
+    }
+
+    async fn rivals(&self, rest: &Rest, host: &str, held: Option<LeaseState>, now: Timestamp) {
+        let mut hosts = vec![host.to_owned()];
+        hosts.extend(held.map(|it| it.holder_host().to_owned()));
+        let default = ("kube-system".to_owned(), "kube-scheduler".to_owned());
+        let team = Team { hosts, holds_default_lease: self.lease.as_ref() == Some(&default) };
+        match checks::rivals(rest, &self.scheduler_names, &team, now).await {
+            Ok(rivals) => {
+                for rival in rivals {
+                    tracing::warn!(
+                        "{rival}: unless that is an earlier copy of this one, two schedulers place \
+                         the same pods; stop one, or give the profile another schedulerName"
+                    );
+                }
+            }
+            Err(error) => {
+                tracing::info!(%error, "cannot find out whether another scheduler claims these pods");
+            }
+        }
+    }
+}
