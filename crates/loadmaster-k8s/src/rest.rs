@@ -98,6 +98,13 @@ pub struct Rest {
     limit: Duration,
     fence: Option<Fence>,
     rate: Option<Arc<Rate>>,
+    observer: Option<Arc<dyn CallObserver>>,
+}
+
+/// Hears of every call that was made.
+pub trait CallObserver: Send + Sync {
+    /// A call was answered with the HTTP status `code`, or with nothing that could be read.
+    fn answered(&self, method: &Method, code: Option<u16>, took: Duration);
 }
 
 impl std::fmt::Debug for Rest {
@@ -116,7 +123,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 impl Rest {
     /// Calls by `client`, each of which may take `limit`.
     pub fn new(client: kube::Client, limit: Duration) -> Self {
-        Self { client, limit, fence: None, rate: None }
+        Self { client, limit, fence: None, rate: None, observer: None }
     }
 
     pub(crate) fn client(&self) -> &kube::Client {
@@ -127,6 +134,12 @@ impl Rest {
     #[must_use]
     pub fn with_limit(&self, limit: Duration) -> Self {
         Self { limit, ..self.clone() }
+    }
+
+    /// The same client, of whose calls `observer` hears.
+    #[must_use]
+    pub fn with_observer(&self, observer: Arc<dyn CallObserver>) -> Self {
+        Self { observer: Some(observer), ..self.clone() }
     }
 
     /// The same client, whose calls that change anything are made only while this scheduler leads.
@@ -175,7 +188,10 @@ impl Rest {
             if let Some(rate) = &self.rate {
                 rate.turn().await;
             }
-            match self.try_once(&method, path, content_type, &body).await {
+            let began = Instant::now();
+            let answer = self.try_once(&method, path, content_type, &body).await;
+            self.observe(&method, began, &answer);
+            match answer {
                 Err(CallError::Answer { code: 429, retry_after, .. })
                     if busy < PATIENCE_WITH_429 =>
                 {
@@ -185,6 +201,21 @@ impl Rest {
                 }
                 result => return result,
             }
+        }
+    }
+
+    pub(crate) fn observe<T>(
+        &self,
+        method: &Method,
+        began: Instant,
+        answer: &Result<T, CallError>,
+    ) {
+        if let Some(observer) = &self.observer {
+            let code = match answer {
+                Ok(_) => Some(200),
+                Err(error) => error.code(),
+            };
+            observer.answered(method, code, began.elapsed());
         }
     }
 

@@ -17,4 +17,6 @@
 
 pub mod app;
 mod logs;
+mod measure;
 mod process;
+mod serving;

@@ -223,7 +223,7 @@ impl On {
             own
         };
         let budget = self.budget.filter(|it| total > *it)?;
-        if total - own <= budget {
+        if total.saturating_sub(own) <= budget {
             let position = CallPoint::ALL.iter().position(|it| *it == point).unwrap_or_default();
             used.over_at.store(position, Relaxed);
             let (took, allowed) = (format!("{total:.1?}"), format!("{budget:.1?}"));

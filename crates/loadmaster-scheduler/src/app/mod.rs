@@ -37,7 +37,7 @@ mod exit {
     /// The program itself is at fault.
     pub(crate) const INTERNAL: u8 = 70;
 }
-pub(crate) use args::LogFormat;
+pub(crate) use args::{LogFormat, ServingFlags, TlsVersion};
 pub(crate) use exit::{INTERNAL, NEGATIVE, UNUSABLE};
 
 impl Default for SchedulerCommand {

@@ -3,17 +3,19 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::bail;
-use loadmaster_config::{ClientConnection, Loaded};
+use loadmaster_config::{ClientConnection, Loaded, show_json};
 use loadmaster_core::scheduler::{Scheduler, SchedulerOptions};
 use loadmaster_framework::{Gates, Registry};
 use loadmaster_k8s::{
     client::ClientOptions,
     needs::{self, Wants},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     args::Run,
@@ -25,6 +27,7 @@ use super::{
 use crate::{
     logs,
     process::{self, Plan, Rate, StartChecks},
+    serving::Board,
 };
 
 pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Result<ExitCode> {
@@ -43,6 +46,12 @@ pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Res
     announce(args, &loaded, &options);
     let kinds = needs::kinds_of(&options.profiles);
     let checks = start_checks(args, &loaded, &options);
+    let budget = args.plugin_time_budget.to_std();
+    let budget = (!budget.is_zero()).then_some(budget);
+    let board = Board::new(budget, CancellationToken::new());
+    board.set_config(&show_json(&loaded)?);
+    options.meter = Some(Arc::new(board.meter().clone()));
+    options.plugin_time_budget = budget;
     let scheduler = Scheduler::new(options)?;
     let client = client_options(args, &loaded);
     let delay_cache_until_active = loaded.config.delay_cache_until_active;
@@ -57,13 +66,15 @@ pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Res
         extenders,
         election,
         delay_cache_until_active,
+        serving: args.serving.clone(),
+        board,
     })
 }
 
 /// What is looked at in the cluster before anything is scheduled.
 fn start_checks(args: &Run, loaded: &Loaded, options: &SchedulerOptions) -> StartChecks {
     let election = leading(&loaded.config.leader_election);
-    let wants = Wants { leader_election: election, serving: args.serving.secure_port != 0 };
+    let wants = Wants { leader_election: election, serving: args.serving.secure_port != Some(0) };
     StartChecks {
         needs: needs::permissions(&options.profiles, wants),
         readers: needs::readers_of(&options.profiles),

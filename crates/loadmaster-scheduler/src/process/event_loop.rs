@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{extenders::Extenders, io::CoreWires};
-use crate::logs;
+use crate::{logs, measure::Gauges, serving::Board};
 
 /// The core and its channels.
 pub(super) struct EventLoop {
@@ -22,6 +22,10 @@ pub(super) struct EventLoop {
     extenders: Extenders,
     stop: CancellationToken,
     started: Instant,
+    board: Board,
+    gauges: Gauges,
+    /// When the gauges are to be brought up to date again in the midst of work.
+    gauges_due: Duration,
     /// Kinds that are not known completely, or not any more; no pod is scheduled before they are.
     awaited: BTreeSet<Kind>,
     next_complaint: Duration,
@@ -35,6 +39,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 const UNANSWERED_MAX: usize = 1024;
 /// How much is taken in between two pods, so that neither side waits for ever.
 const TAKE_MAX: usize = 1024;
+/// How old gauges may be while one pod follows another.
+const GAUGES_EVERY: Duration = Duration::from_millis(100);
 /// How long the first listing may take before the log says what is awaited.
 const SYNC_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -44,14 +50,17 @@ impl EventLoop {
         kinds: BTreeSet<Kind>,
         wires: CoreWires,
         extenders: Extenders,
-        stop: CancellationToken,
+        board: Board,
     ) -> Self {
         Self {
             scheduler,
             wires,
             extenders,
-            stop,
-            started: Instant::now(),
+            stop: board.stopping().clone(),
+            started: board.meter().started(),
+            gauges: Gauges::new(board.measures().clone()),
+            gauges_due: Duration::ZERO,
+            board,
             awaited: kinds,
             next_complaint: SYNC_PATIENCE,
             unanswered: 0,
@@ -89,8 +98,13 @@ impl EventLoop {
                 if let Some(attempt) = attempt {
                     logs::decided(&attempt, self.scheduler.snapshot());
                 }
+                if now >= self.gauges_due {
+                    self.gauges_due = now + GAUGES_EVERY;
+                    self.gauges.refresh(&self.scheduler);
+                }
                 continue;
             }
+            self.gauges.refresh(&self.scheduler);
             self.wait(deadline).await;
         }
         if self.unanswered > 0 {
@@ -134,6 +148,7 @@ impl EventLoop {
                 if self.awaited.is_empty() {
                     let nodes = self.scheduler.cache().node_count();
                     let pods = self.scheduler.pod_count();
+                    self.board.set_synced();
                     if self.wires.gate.is_open() {
                         tracing::info!(nodes, pods, "the cluster is known; scheduling begins");
                     } else {

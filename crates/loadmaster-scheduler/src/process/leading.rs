@@ -4,7 +4,7 @@ use std::future::pending;
 
 use loadmaster_k8s::{
     client::Cluster,
-    leader::{Election, ElectionOptions, Fence, Loss},
+    leader::{Election, ElectionOptions, Fence, LeaderStatus, Loss},
 };
 
 /// The election, where there is one.
@@ -21,6 +21,11 @@ impl Leading {
     /// What lets work through.
     pub(super) fn gate(&self) -> Gate {
         Gate(self.election.as_ref().map(Election::fence))
+    }
+
+    /// How the election stands, for those who watch.
+    pub(super) fn status(&self) -> Option<LeaderStatus> {
+        self.election.as_ref().map(Election::status)
     }
 
     /// Waits until this copy, having led, does not lead any more.

@@ -8,7 +8,7 @@ mod leading;
 mod signals;
 mod start_checks;
 
-use std::{collections::BTreeSet, process::ExitCode, time::Duration};
+use std::{collections::BTreeSet, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use loadmaster_config::Extender;
@@ -23,7 +23,10 @@ use loadmaster_k8s::{
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{INTERNAL, NEGATIVE};
+use crate::{
+    app::{INTERNAL, NEGATIVE, ServingFlags},
+    serving::{self, Board},
+};
 use event_loop::EventLoop;
 use extenders::Extenders;
 pub(crate) use io::{Rate, host};
@@ -49,6 +52,10 @@ pub(crate) struct Plan {
     pub(crate) election: Option<ElectionOptions>,
     /// Whether nothing is watched before this copy leads.
     pub(crate) delay_cache_until_active: bool,
+    /// What is served.
+    pub(crate) serving: ServingFlags,
+    /// What is shown there.
+    pub(crate) board: Board,
 }
 
 /// Runs until a signal ends it.
@@ -69,9 +76,10 @@ pub(crate) fn run(plan: Plan) -> anyhow::Result<ExitCode> {
 
 async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
     let Plan { client, checks, rate, scheduler, kinds, extenders, election, .. } = plan;
+    let (serving, board) = (plan.serving, plan.board);
     let extenders = Extenders::new(&extenders).await?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
-    let cluster = tokio::select! {
+    let mut cluster = tokio::select! {
         cluster = client::connect(&client, CALL_LIMIT) => cluster?,
         name = signals.next() => {
             tracing::info!(signal = name, "stopped before anything began");
@@ -88,8 +96,16 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     }
-    let stop = CancellationToken::new();
+    let stop = board.stopping().clone();
+    cluster.rest = cluster.rest.with_observer(Arc::new(board.measures().calls_to(server)));
+    let serving = serving::start(&serving, board.clone(), &cluster.rest).await?;
+    if !serving.addresses.is_empty() {
+        tracing::info!(at = serving.addresses.join(","), "health and metrics are served");
+    }
     let mut leading = Leading::start(&cluster, election);
+    if let Some(status) = leading.status() {
+        board.set_leader(status);
+    }
     if plan.delay_cache_until_active {
         let mut gate = leading.gate();
         tokio::select! {
@@ -103,7 +119,7 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
     }
     let wires =
         io::start(&cluster, rate, &kinds, &WatchOptions::default(), &extenders, leading.gate());
-    let core = EventLoop::new(scheduler, kinds, wires.for_core, extenders, stop.clone());
+    let core = EventLoop::new(scheduler, kinds, wires.for_core, extenders, board);
     let core = core.spawn().context("cannot start a thread")?;
     match until_end(core, &mut signals, &mut leading, &stop).await {
         End::Stopped => {}

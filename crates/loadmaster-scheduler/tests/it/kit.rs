@@ -6,6 +6,7 @@ mod real;
 
 use std::{
     io::Write,
+    path::Path,
     process::{ExitStatus, Stdio},
     time::Duration,
 };
@@ -13,7 +14,8 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::NamedTempFile;
 use tokio::{
-    io::{AsyncBufReadExt, BufReader, Lines},
+    io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    net::TcpStream,
     process::{Child, ChildStderr, Command},
 };
 
@@ -35,7 +37,15 @@ pub(crate) struct Scheduler {
 
 impl Scheduler {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut child = command(args).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        Self::start_program(Path::new(BINARY), args)
+    }
+
+    /// Starts another program that takes the arguments of the binary.
+    pub(crate) fn start_program(program: &Path, args: &[&str]) -> Self {
+        // Whoever wants to be asked says where; the last word counts.
+        let args = [&["--secure-port=0"], args].concat();
+        let mut command = command(program, &args);
+        let mut child = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap()).lines();
         Self { child, log }
     }
@@ -88,18 +98,40 @@ impl Scheduler {
     }
 }
 
-/// The binary in an environment that names no cluster.
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scheduler"));
+const BINARY: &str = env!("CARGO_BIN_EXE_scheduler");
+
+/// A program in an environment that names no cluster.
+fn command(program: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command.args(args).env_remove("KUBECONFIG").env_remove("RUST_LOG").env("HOME", "/nonexistent");
     command
 }
 
 /// Runs the binary to its end; its exit code, standard output and standard error.
 pub(crate) async fn run(args: &[&str]) -> (i32, String, String) {
-    let output = soon("end of the process", command(args).output()).await.unwrap();
+    let output = command(Path::new(BINARY), args).output();
+    let output = soon("end of the process", output).await.unwrap();
     let text = |it: Vec<u8>| String::from_utf8(it).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// A port of loopback that nobody has at the moment.
+pub(crate) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// What a plain HTTP server on loopback answers at `path`, head and body.
+pub(crate) async fn page(port: u16, path: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let answer = async {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    soon(path, answer).await
 }
 
 /// A `KubeSchedulerConfiguration` with these fields, in a file.

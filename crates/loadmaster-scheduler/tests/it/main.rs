@@ -17,4 +17,6 @@ mod outages;
 #[cfg(test)]
 mod scheduling;
 #[cfg(test)]
+mod serving;
+#[cfg(test)]
 mod start_up;

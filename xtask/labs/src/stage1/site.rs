@@ -135,7 +135,7 @@ impl Site {
     ) -> anyhow::Result<()> {
         let mut command = self.child(&self.programs.scheduler);
         command.arg("--config").arg(&profile.file).arg("--kubeconfig").arg(&access.kubeconfig);
-        command.args(["-v", "4"]).stdout(Stdio::null());
+        command.args(["-v", "4", "--secure-port=0"]).stdout(Stdio::null());
         let log = self.scratch.path().join("scheduler.log");
         self.scheduler = Some(Process::start("second scheduler", command, &log)?);
         Ok(())

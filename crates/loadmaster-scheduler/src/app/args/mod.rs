@@ -24,7 +24,7 @@ pub(crate) use client::ClientFlags;
 pub(crate) use gates::GateFlags;
 pub(crate) use leader::LeaderFlags;
 pub(crate) use logging::{LogFormat, LoggingFlags};
-pub(crate) use serving::ServingFlags;
+pub(crate) use serving::{ServingFlags, TlsVersion};
 pub(crate) use value::hyphenated;
 
 /// Schedules the pods that ask for one of its profiles by `spec.schedulerName`.

@@ -14,9 +14,9 @@ use super::value::boolean;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Serving")]
 pub(crate) struct ServingFlags {
-    /// The port of HTTPS; 0 serves none
-    #[arg(long, value_name = "PORT", default_value_t = 10259)]
-    pub(crate) secure_port: u16,
+    /// The port of HTTPS; 0 serves none; left out, 10259 where nobody else on this machine has it
+    #[arg(long, value_name = "PORT")]
+    pub(crate) secure_port: Option<u16>,
     /// The address of HTTPS; 0.0.0.0 and :: are every one
     #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
     pub(crate) bind_address: IpAddr,
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn without_flags_it_serves_as_the_original() {
         let serving = parse(&[]).unwrap().serving;
-        assert_eq!(serving.secure_port, 10259);
+        assert_eq!(serving.secure_port, None);
         assert!(serving.bind_address.is_unspecified());
         assert_eq!(serving.loopback_http_port, 0);
         assert!(serving.authentication_tolerate_lookup_failure);

@@ -15,7 +15,7 @@ fn the_command_line_is_consistent() {
 #[test]
 fn a_flag_that_is_given_twice_has_its_last_value() {
     let run = parse(&["--secure-port=1", "--secure-port=2"]).unwrap();
-    assert_eq!(run.serving.secure_port, 2);
+    assert_eq!(run.serving.secure_port, Some(2));
 }
 
 #[test]

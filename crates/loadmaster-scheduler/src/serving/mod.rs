@@ -1,0 +1,194 @@
+//! What the process serves to those who watch over it: health, metrics and its configuration, over
+//! HTTPS to whom the cluster allows it, or over plain HTTP to whoever is on this machine.
+//!
+//! Nothing here waits for the core or makes it wait: what is shown is read from numbers that the core
+//! writes as it goes on.
+//!
+//! Source: `cmd/kube-scheduler/app/server.go` and apiserver's `pkg/server`, v1.36.
+
+mod access;
+mod certificates;
+mod health;
+mod listen;
+mod reply;
+mod route;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::Context;
+use loadmaster_k8s::{leader::LeaderStatus, rest::Rest};
+use tokio::{net::TcpListener, task::JoinSet};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    app::ServingFlags,
+    measure::{CoreMeter, Measures},
+};
+use access::Access;
+use certificates::Certificates;
+use health::Health;
+use listen::Limits;
+use route::Routes;
+
+/// What is shown, filled in as the process goes on. Clones share everything.
+#[derive(Clone, Debug)]
+pub(crate) struct Board(Arc<Shown>);
+
+#[derive(Debug)]
+struct Shown {
+    measures: Measures,
+    meter: CoreMeter,
+    /// A call into a plugin that has taken as long as this is taken never to return.
+    stuck_after: Option<Duration>,
+    synced: AtomicBool,
+    stopping: CancellationToken,
+    leader: Mutex<Option<LeaderStatus>>,
+    configz: Mutex<Arc<str>>,
+}
+
+/// A call that has taken so many times a plugin's budget is taken never to return.
+const STUCK_AFTER_BUDGETS: u32 = 3;
+
+impl Board {
+    /// `stopping` is cancelled when the process begins to stop. A plugin's `budget` is what it may
+    /// take in a cycle.
+    pub(crate) fn new(budget: Option<Duration>, stopping: CancellationToken) -> Self {
+        let measures = Measures::new();
+        Self(Arc::new(Shown {
+            meter: CoreMeter::new(measures.clone()),
+            measures,
+            stuck_after: budget.map(|it| it * STUCK_AFTER_BUDGETS),
+            synced: AtomicBool::new(false),
+            stopping,
+            leader: Mutex::default(),
+            configz: Mutex::new(Arc::from("{}")),
+        }))
+    }
+
+    /// The numbers.
+    pub(crate) fn measures(&self) -> &Measures {
+        &self.0.measures
+    }
+
+    /// What the core measures with.
+    pub(crate) fn meter(&self) -> &CoreMeter {
+        &self.0.meter
+    }
+
+    /// Cancelled when the process begins to stop.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.0.stopping
+    }
+
+    /// The cluster is known, and scheduling may begin.
+    pub(crate) fn set_synced(&self) {
+        self.0.synced.store(true, Ordering::Relaxed);
+    }
+
+    /// There is a leader election.
+    pub(crate) fn set_leader(&self, status: LeaderStatus) {
+        *self.0.leader.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+    }
+
+    /// The configuration that holds, a JSON object.
+    pub(crate) fn set_config(&self, json: &str) {
+        let text = Arc::from(format!("{{\"componentconfig\":{}}}", json.trim()));
+        *self.0.configz.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    fn leader(&self) -> Option<LeaderStatus> {
+        self.0.leader.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn configz(&self) -> Arc<str> {
+        Arc::clone(&self.0.configz.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Every number, as text.
+    fn metrics(&self) -> String {
+        if let Some(leader) = self.leader() {
+            self.0.measures.families().set_leader(leader.is_leader(), leader.slow_paths());
+        }
+        self.0.measures.text()
+    }
+}
+
+/// The listeners, which end with this value.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    _tasks: JoinSet<()>,
+    /// Where HTTPS is served, and where plain HTTP.
+    pub(crate) addresses: Vec<String>,
+}
+
+/// The port of HTTPS where none is asked for.
+const DEFAULT_PORT: u16 = 10259;
+
+/// Begins to serve. Tokens and access are reviewed through `rest`, unless the flags name others.
+///
+/// # Errors
+/// What keeps it from serving, with what to do.
+pub(crate) async fn start(
+    flags: &ServingFlags,
+    board: Board,
+    rest: &Rest,
+) -> anyhow::Result<Serving> {
+    let mut tasks = JoinSet::new();
+    let mut addresses = Vec::new();
+    if let Some(listener) = secure_listener(flags).await? {
+        let certificates = Certificates::new(flags)?;
+        let acceptor = TlsAcceptor::from(certificates.server_config(flags)?);
+        let access = Arc::new(Access::new(flags, rest).await?);
+        let routes =
+            Routes::new(Health::new(board.clone()), board.clone(), Some(Arc::clone(&access)));
+        addresses.push(format!("https://{}", listener.local_addr()?));
+        tasks.spawn(listen::serve(listener, Some(acceptor), routes, Limits::default()));
+        tasks.spawn(access.keep_fresh());
+        tasks.spawn(certificates.keep_fresh());
+    }
+    if flags.loopback_http_port != 0 {
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, flags.loopback_http_port));
+        let listener = bind(at, "--loopback-http-port").await?;
+        let routes = Routes::new(Health::new(board.clone()), board, None);
+        addresses.push(format!("http://{}", listener.local_addr()?));
+        tasks.spawn(listen::serve(listener, None, routes, Limits::default()));
+    }
+    Ok(Serving { _tasks: tasks, addresses })
+}
+
+/// The port that was asked for, or the default one where that is free: several schedulers on one
+/// machine must not keep each other from starting.
+async fn secure_listener(flags: &ServingFlags) -> anyhow::Result<Option<TcpListener>> {
+    match flags.secure_port {
+        Some(0) => Ok(None),
+        Some(port) => {
+            bind(SocketAddr::new(flags.bind_address, port), "--secure-port").await.map(Some)
+        }
+        None => {
+            let at = SocketAddr::new(flags.bind_address, DEFAULT_PORT);
+            let listener = bind(at, "--secure-port").await;
+            if let Err(error) = &listener {
+                tracing::warn!("neither health nor metrics are served: {error:#}");
+            }
+            Ok(listener.ok())
+        }
+    }
+}
+
+async fn bind(at: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(at).await.with_context(|| {
+        format!(
+            "cannot serve at {at}; choose another port with {flag}, or serve none with {flag}=0"
+        )
+    })
+}

@@ -1,0 +1,112 @@
+//! What a process shows of itself, and plugins that misbehave in it.
+
+use std::path::Path;
+
+use loadmaster_lab::resources::Collection;
+use serde_json::{Value, json};
+
+use crate::kit::{Lab, Scheduler, config_file, free_port, page};
+
+/// A pod that asks the plugin `Sleeps` to sleep for so many milliseconds at each node.
+fn sleeper(name: &str, millis: u32) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "labels": {"sleep": millis.to_string()}},
+        "spec": {
+            "containers": [{"name": "main", "image": "pause"}],
+            "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}],
+        },
+    })
+}
+
+/// The example with two faulty plugins, and the port where it answers in plain HTTP.
+async fn faulty(lab: &Lab, budget: &str) -> (Scheduler, u16) {
+    let config = config_file(
+        "profiles:\n- plugins:\n    filter:\n      enabled:\n      - {name: PanicsForOneInTen}\n\
+         \x20     - {name: Sleeps}\n",
+    );
+    let binary = Path::new(env!("CARGO_BIN_EXE_scheduler")).with_file_name("examples");
+    let binary = binary.join("faulty");
+    assert!(
+        binary.exists(),
+        "`cargo build -p loadmaster-scheduler --example faulty` makes {binary:?}"
+    );
+    let port = free_port();
+    let args = [
+        "--leader-elect=false",
+        "--config",
+        config.path().to_str().unwrap(),
+        &format!("--loopback-http-port={port}"),
+        &format!("--plugin-time-budget={budget}"),
+    ];
+    let mut scheduler = Scheduler::start_program(&binary, &[&args, &*lab.access()].concat());
+    scheduler.says("scheduling begins").await;
+    (scheduler, port)
+}
+
+/// The value of a metric with these labels; 0 where it is not shown.
+fn metric(page: &str, name_and_labels: &str) -> f64 {
+    let mut lines = page.lines().filter_map(|it| it.strip_prefix(name_and_labels));
+    lines.next().map_or(0.0, |it| it.trim().parse().unwrap())
+}
+
+#[tokio::test]
+async fn plugins_that_panic_and_sleep_leave_other_pods_scheduled_and_are_named() {
+    let lab = Lab::start(1000).await;
+    lab.add_node("n1");
+    lab.add_node("n2");
+    let (mut scheduler, port) = faulty(&lab, "1s").await;
+    // Two nodes take 1.4 s, which is more than the plugin may take.
+    lab.create(Collection::PODS, "default", sleeper("sleepy", 700));
+    for pod in 1..=20 {
+        lab.add_pod(&format!("p{pod}"), "default-scheduler", json!({}));
+    }
+    for pod in (1..=20).filter(|it| it % 10 != 0) {
+        lab.event(&format!("p{pod}"), "Scheduled").await;
+    }
+    let slow = scheduler.says("plugin is too slow").await;
+    assert!(slow.contains("Sleeps") && slow.contains("Filter"), "{slow}");
+    let panicked = scheduler.says("plugin panicked").await;
+    assert!(panicked.contains("PanicsForOneInTen"), "{panicked}");
+    let told = lab.event("sleepy", "FailedScheduling").await;
+    let told = told["message"].as_str().unwrap();
+    assert!(told.contains("plugin Sleeps has taken 1.4s of this cycle"), "{told}");
+    let told = lab.event("p10", "FailedScheduling").await;
+    let told = told["message"].as_str().unwrap();
+    assert!(told.contains("plugin PanicsForOneInTen panicked at Filter for node n"), "{told}");
+
+    let metrics = page(port, "/metrics").await;
+    let of = |name: &str, plugin: &str| {
+        metric(&metrics, &format!("{name}{{extension_point=\"Filter\",plugin=\"{plugin}\"}}"))
+    };
+    assert!(of("loadmaster_plugin_panics_total", "PanicsForOneInTen") >= 2.0, "{metrics}");
+    assert!(of("loadmaster_plugin_over_budget_total", "Sleeps") >= 1.0, "{metrics}");
+    let attempts = |result: &str| {
+        let labels = format!("{{profile=\"default-scheduler\",result=\"{result}\"}}");
+        metric(&metrics, &format!("scheduler_schedule_attempts_total{labels}"))
+    };
+    assert!(attempts("error") >= 3.0, "{metrics}");
+    assert!(attempts("scheduled") >= 18.0, "{metrics}");
+    assert!(page(port, "/livez").await.ends_with("ok"));
+}
+
+#[tokio::test]
+async fn a_plugin_that_never_returns_is_named_by_health() {
+    let lab = Lab::start(1000).await;
+    lab.add_node("n1");
+    let (_scheduler, port) = faulty(&lab, "100ms").await;
+    assert!(page(port, "/readyz?verbose").await.ends_with("readyz check passed\n"));
+    lab.create(Collection::PODS, "default", sleeper("endless", 3_600_000));
+    loop {
+        let health = page(port, "/livez/plugin-calls").await;
+        if health.starts_with("HTTP/1.1 500") {
+            let named = "plugin Sleeps has not returned from Filter for node n1 for";
+            assert!(health.contains(named), "{health}");
+            break;
+        }
+    }
+    let health = page(port, "/livez").await;
+    assert!(health.contains("[-]plugin-calls failed: reason withheld\n"), "{health}");
+    // What was measured can be read all the same.
+    assert!(page(port, "/metrics").await.contains("scheduler_pending_pods"));
+}
