@@ -5,7 +5,7 @@
 //! disk and one network. A pod that is run for real has an address of its own in 127.1.0.0/16, which
 //! is on the machine's loopback, so that pods on one port need only listen at `$(POD_IP)`.
 //!
-//! The way of a pod: [`Runtime::sync`] starts a `worker`, which makes the `volumes` and then runs one
+//! The way of a pod: `Runtime::sync` starts a `worker`, which makes the `volumes` and then runs one
 //! `container` each: `pulling` gets the image (`images`, `source`, `unpack`), `launch` starts the
 //! process (`environment`, `sandbox`, `process`), `probes` look after it, the `board` shows in the
 //! pod's status how it is, and `logs` keeps what it prints.
