@@ -92,7 +92,7 @@ pub use event::{
     ActionType, ClusterEvent, ClusterEventWithHint, EnqueueExtensions, EventResource, Hint,
     QueueingHint,
 };
-pub use feed::{Feed, FeedFact, FeedSource};
+pub use feed::{Feed, FeedFact, FeedSource, OnStale, Polling};
 pub use field::FieldError;
 pub use gates::Gates;
 pub use handle::{Candidate, DryRun, Handle, WaitingPod};

@@ -115,8 +115,8 @@ macro_rules! listers {
         }
 
         impl Listers {
-            /// Stores `object`, whatever its kind, and returns the one it replaces. Nodes and pods
-            /// have their own home and are ignored here.
+            /// Stores `object`, whatever its kind, and returns the one it replaces. Nodes, pods and
+            /// what feeds bring have their own homes and are ignored here.
             pub fn upsert(&mut self, object: &Object) -> Option<Object> {
                 self.assumed.retain(object, |it| !it.is_empty() && it == object.version());
                 match object {
@@ -124,7 +124,7 @@ macro_rules! listers {
                         .$field
                         .insert(object.key(), Arc::clone(it))
                         .map(Object::$variant),)*
-                    Object::Pod(_) | Object::Node(_) => None,
+                    Object::Pod(_) | Object::Node(_) | Object::Raw(_) => None,
                 }
             }
 
@@ -136,7 +136,7 @@ macro_rules! listers {
                         .$field
                         .remove(&object.key())
                         .map(Object::$variant),)*
-                    Object::Pod(_) | Object::Node(_) => None,
+                    Object::Pod(_) | Object::Node(_) | Object::Raw(_) => None,
                 }
             }
 
@@ -144,7 +144,7 @@ macro_rules! listers {
             pub fn clear_kind(&mut self, like: &Object) {
                 match like {
                     $(Object::$variant(_) => self.$field = Lister::default(),)*
-                    Object::Pod(_) | Object::Node(_) => {}
+                    Object::Pod(_) | Object::Node(_) | Object::Raw(_) => {}
                 }
                 match like {
                     Object::PersistentVolume(_) => self.assumed.volumes = Lister::default(),

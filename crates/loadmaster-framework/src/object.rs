@@ -92,6 +92,8 @@ objects! {
     ResourceSlice(ResourceSliceObject) = Some(EventResource::ResourceSlice);
     /// A class of devices.
     DeviceClass(DeviceClassObject) = Some(EventResource::DeviceClass);
+    /// An object of a kind that a feed watches; the core gets it as a fact.
+    Raw(RawObject) = None;
 }
 
 macro_rules! raw {

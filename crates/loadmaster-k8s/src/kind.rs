@@ -113,9 +113,10 @@ impl Kind {
         }
     }
 
-    /// The path of all objects of the kind.
-    pub(crate) fn path(self) -> String {
-        resource_path(self.api_version(), self.plural(), "")
+    /// An object of the kind that says nothing: stands for the kind where one is asked for by an
+    /// example.
+    pub fn example(self) -> Object {
+        self.decode(r#"{"metadata":{"name":"example"}}"#).expect("every other field may be absent")
     }
 
     /// Which of the objects are looked at, as an encoded query; a pod that has finished uses
@@ -152,8 +153,9 @@ mod tests {
 
     #[test]
     fn paths_are_those_of_the_api() {
-        assert_eq!(Kind::Node.path(), "/api/v1/nodes");
-        assert_eq!(Kind::CsiNode.path(), "/apis/storage.k8s.io/v1/csinodes");
+        let path = |it: Kind| resource_path(it.api_version(), it.plural(), "");
+        assert_eq!(path(Kind::Node), "/api/v1/nodes");
+        assert_eq!(path(Kind::CsiNode), "/apis/storage.k8s.io/v1/csinodes");
         assert_eq!(resource_path("v1", "pods", "web"), "/api/v1/namespaces/web/pods");
     }
 
@@ -162,6 +164,7 @@ mod tests {
         for kind in Kind::ALL {
             let object = kind.decode(r#"{"metadata":{"name":"a"},"later":{}}"#).unwrap();
             assert_eq!(&*object.metadata().name, "a", "{kind:?}");
+            assert_eq!(kind.example().resource(), object.resource(), "{kind:?}");
             assert_eq!(
                 object.resource().and_then(Kind::of),
                 object.resource().map(|_| *kind),

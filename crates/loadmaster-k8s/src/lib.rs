@@ -12,6 +12,7 @@ pub mod checks;
 pub mod client;
 pub mod events;
 pub mod extender;
+pub mod feed;
 pub mod kind;
 pub mod leader;
 pub mod needs;

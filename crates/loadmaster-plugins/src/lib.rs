@@ -23,11 +23,14 @@ pub struct NoArgs {}
 ///
 /// A scheduler with plugins of its own starts from here and [registers](Registry::register) more.
 pub fn registry() -> Registry {
-    use academy::{cache_locality::CacheLocality, concentrate::Concentrate};
+    use academy::{
+        cache_locality::CacheLocality, concentrate::Concentrate, custom_metric::CustomMetric,
+    };
     let mut registry = in_tree_registry();
     registry
         .register::<CacheLocality>()
         .and_then(|()| registry.register::<Concentrate>())
+        .and_then(|()| registry.register::<CustomMetric>())
         .expect("no two plugins of this crate share a name");
     registry
 }

@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use loadmaster_framework::{
-    Candidates, ClusterEvent, Cycle, CycleState, Gates, Hint, Hooks, Interest, Listers, NodeInfo,
-    NodeScore, Object, Plugin, PluginError, PodInfo, QueueingHint, Registry, Snapshot, Status,
+    Candidates, ClusterEvent, Cycle, CycleState, FeedFact, Gates, Hint, Hooks, Interest, Listers,
+    NodeInfo, NodeScore, Object, Plugin, PluginError, PodInfo, QueueingHint, Registry, Snapshot,
+    Status,
     api::{Node, Pod},
 };
 use serde_json::Value;
@@ -31,6 +32,7 @@ pub(crate) fn cycle<'a>(pod: &'a PodInfo, snapshot: &'a Snapshot) -> Cycle<'a> {
 pub(crate) struct Cluster {
     nodes: Vec<NodeInfo>,
     listers: Listers,
+    now: Duration,
 }
 
 impl Cluster {
@@ -39,7 +41,11 @@ impl Cluster {
         let node = |it: &Value| {
             NodeInfo::new(Arc::new(serde_json::from_value::<Node>(it.clone()).unwrap()))
         };
-        Self { nodes: nodes.iter().map(node).collect(), listers: Listers::default() }
+        Self {
+            nodes: nodes.iter().map(node).collect(),
+            listers: Listers::default(),
+            now: Duration::ZERO,
+        }
     }
 
     /// Puts a pod on the node `name`.
@@ -55,6 +61,18 @@ impl Cluster {
         self
     }
 
+    /// Lets the clock stand at `now`.
+    pub(crate) fn at(self, now: Duration) -> Self {
+        Self { now, ..self }
+    }
+
+    /// Adds what a feed brought.
+    pub(crate) fn fact(mut self, feed: &str, key: &str, value: Value, at: Duration) -> Self {
+        let facts = Arc::make_mut(&mut self.listers.feeds);
+        facts.insert((feed.into(), key.into()), FeedFact { value, at });
+        self
+    }
+
     pub(crate) fn snapshot(&self) -> Snapshot {
         let nodes = self.nodes.iter().cloned().map(Arc::new).collect();
         Snapshot::new(nodes, self.listers.clone())
@@ -63,7 +81,7 @@ impl Cluster {
     /// Runs the points of a cycle that `P` serves.
     pub(crate) fn check<P: Plugin>(&self, args: Value, pod_json: Value) -> Verdicts {
         let (hooks, pod, snapshot) = (build::<P>(&args), pod(pod_json), self.snapshot());
-        let cx = cycle(&pod, &snapshot);
+        let cx = Cycle { now: self.now, ..cycle(&pod, &snapshot) };
         let mut state = CycleState::default();
         let mut verdicts = Verdicts::default();
         let candidates = hooks.pre_filter.as_ref().map(|it| it.pre_filter(cx, &mut state));

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use loadmaster_plugins::academy::{cache_locality::CacheLocality, concentrate::Concentrate};
+use loadmaster_plugins::academy::{
+    cache_locality::CacheLocality, concentrate::Concentrate, custom_metric::CustomMetric,
+};
 use loadmaster_scheduler::app::SchedulerCommand;
 
 /// musl's own allocator takes a lock for every allocation.
@@ -11,5 +13,9 @@ use loadmaster_scheduler::app::SchedulerCommand;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    SchedulerCommand::new().with_plugin::<CacheLocality>().with_plugin::<Concentrate>().run()
+    SchedulerCommand::new()
+        .with_plugin::<CacheLocality>()
+        .with_plugin::<Concentrate>()
+        .with_plugin::<CustomMetric>()
+        .run()
 }

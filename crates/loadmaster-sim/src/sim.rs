@@ -236,6 +236,8 @@ impl Sim {
 fn object(change: &ClusterChange) -> &Object {
     match change {
         ClusterChange::Applied(it) | ClusterChange::Deleted(it) => it,
-        ClusterChange::Fact { .. } => unreachable!("the cluster tells of objects alone"),
+        ClusterChange::Facts { .. } | ClusterChange::FactsConfirmed { .. } => {
+            unreachable!("the cluster tells of objects alone")
+        }
     }
 }

@@ -12,15 +12,29 @@ pub enum ClusterChange {
     Applied(Object),
     /// The object is gone; this is how it was last seen.
     Deleted(Object),
-    /// A feed brought a fact.
-    Fact {
+    /// A feed brought facts, which come to be known together.
+    Facts {
         /// The feed's name.
         feed: Text,
-        /// What it is about.
-        key: Text,
-        /// The fact; `None` when there is none any more.
-        value: Option<serde_json::Value>,
-        /// When it was true, on the scheduler's clock.
+        /// What is new.
+        facts: Vec<NewFact>,
+    },
+    /// Everything that a feed has brought is still true.
+    FactsConfirmed {
+        /// The feed's name.
+        feed: Text,
+        /// When, on the scheduler's clock.
         at: Duration,
     },
+}
+
+/// One fact that a feed brought.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewFact {
+    /// What it is about.
+    pub key: Text,
+    /// The fact; `None` when there is none any more.
+    pub value: Option<serde_json::Value>,
+    /// When it was true, on the scheduler's clock.
+    pub at: Duration,
 }

@@ -2,9 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use loadmaster_framework::{
-    ActionType, ClusterEvent, EventResource, FeedFact, Object, PodInfo, api::Text,
-};
+use loadmaster_framework::{ActionType, ClusterEvent, EventResource, Object, PodInfo, api::Text};
 
 use super::{ClusterChange, Scheduler};
 use crate::{
@@ -59,15 +57,8 @@ impl Scheduler {
                     self.tell_bindings(now, &old);
                 }
             }
-            ClusterChange::Fact { feed, key, value, at } => {
-                let facts = Arc::make_mut(&mut self.cache.listers_mut().feeds);
-                match value {
-                    Some(value) => facts.insert((feed, key), FeedFact { value, at }),
-                    None => facts.remove(&(feed, key)),
-                };
-                let event = ClusterEvent::new(EventResource::Feed, ActionType::UPDATE);
-                self.wake_for(now, Change { event, old: None, new: None });
-            }
+            ClusterChange::Facts { feed, facts } => self.facts(now, &feed, facts),
+            ClusterChange::FactsConfirmed { feed, at } => self.facts_confirmed(now, &feed, at),
         }
         self.settle_waits(now);
     }

@@ -15,6 +15,7 @@ mod attempt;
 mod binding_cycle;
 mod change;
 mod executor;
+mod facts;
 mod failure;
 mod handle;
 mod handle_event;
@@ -40,7 +41,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 pub use attempt::{Attempt, AttemptOutcome};
-pub use change::ClusterChange;
+pub use change::{ClusterChange, NewFact};
 pub use options::{OptionsError, SchedulerOptions};
 pub use reload::Replaced;
 pub use work::{ConditionPatch, EventRecord, EventType, Work, WorkId, WorkResult};

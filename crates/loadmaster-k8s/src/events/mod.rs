@@ -4,6 +4,7 @@
 //! What repeats becomes a series instead of many events, as the convention has it. Recording never
 //! holds scheduling up: where the server cannot keep up, events are dropped and the log says so.
 
+pub mod announce;
 mod series;
 mod wire;
 

@@ -81,6 +81,6 @@ fn reference(pod: &PodInfo) -> Value {
 }
 
 /// The API's notation of a moment: microseconds.
-fn micros(at: Timestamp) -> String {
+pub(super) fn micros(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

@@ -127,8 +127,16 @@ pub fn permissions<'a>(
                 needs.add(Scope::all(group, &path), &verbs, hooks.name);
             }
             for feed in &hooks.feeds {
-                if let FeedSource::Watched { group, resource, .. } = &feed.source {
-                    needs.add(Scope::all(group, resource), &["list", "watch"], hooks.name);
+                match &feed.source {
+                    FeedSource::Watched { group, resource, .. } => {
+                        needs.add(Scope::all(group, resource), &["list", "watch"], hooks.name);
+                    }
+                    FeedSource::Http { url, .. } => {
+                        if let Some((group, resource)) = collection(url) {
+                            needs.add(Scope::all(group, resource), &["list"], hooks.name);
+                        }
+                    }
+                    _ => {}
                 }
             }
         }
@@ -144,6 +152,16 @@ pub fn permissions<'a>(
         needs.serving();
     }
     needs.0.into_values().collect()
+}
+
+/// The group and the resource of a path that lists all objects of a kind.
+fn collection(path: &str) -> Option<(&str, &str)> {
+    let path = path.split('?').next().unwrap_or_default();
+    match path.split('/').collect::<Vec<_>>()[..] {
+        ["", "api", _, resource] => Some(("", resource)),
+        ["", "apis", group, _, resource] => Some((group, resource)),
+        _ => None,
+    }
 }
 
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
@@ -209,5 +227,18 @@ impl Needs {
         let authorities =
             Scope::of("", "configmaps", "kube-system", "extension-apiserver-authentication");
         self.add(authorities, &["get"], "serving");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feed_that_lists_a_kind_of_the_api_server_names_the_permission_for_it() {
+        let metrics = collection("/apis/metrics.k8s.io/v1beta1/nodes?limit=5");
+        assert_eq!(metrics, Some(("metrics.k8s.io", "nodes")));
+        assert_eq!(collection("/api/v1/configmaps"), Some(("", "configmaps")));
+        assert_eq!(collection("http://host/apis/a/v1/b"), None);
     }
 }

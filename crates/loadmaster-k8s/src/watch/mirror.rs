@@ -94,7 +94,7 @@ mod tests {
             .map(|it| match it {
                 ClusterChange::Applied(it) => show('+', it),
                 ClusterChange::Deleted(it) => show('-', it),
-                fact @ ClusterChange::Fact { .. } => format!("{fact:?}"),
+                fact => format!("{fact:?}"),
             })
             .collect()
     }

@@ -9,18 +9,26 @@ mod backoff;
 mod line;
 mod link;
 mod mirror;
+mod subject;
 mod task;
 
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use loadmaster_core::scheduler::ClusterChange;
-use tokio::{sync::mpsc, task::JoinSet};
+use loadmaster_framework::api::Text;
+use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{kind::Kind, rest::Rest};
 use link::Link;
+use subject::Subject;
+pub use subject::WatchedFeed;
 
 /// What watches tell.
 #[derive(Clone, Debug)]
@@ -32,6 +40,11 @@ pub enum Told {
     /// The watch of nodes or pods is interrupted: what was told may be out of date until
     /// [`Told::Synced`] is said again. Of other kinds nothing is said.
     Stale(Kind),
+    /// The kind is not watched any more: what was told of it is of no use, and nothing follows
+    /// before it is watched anew.
+    Ended(Kind),
+    /// The feed of this name is not fetched any more.
+    FeedEnded(Text),
 }
 
 /// How watches behave; the defaults suit every cluster.
@@ -64,19 +77,74 @@ impl Default for WatchOptions {
     }
 }
 
-/// Starts to watch `kinds`; each tells `tell`, and waits while its reader is behind. The tasks end
-/// when the set is dropped, or when nobody reads any more.
-pub fn start(
-    rest: &Rest,
-    kinds: &BTreeSet<Kind>,
-    options: &WatchOptions,
-    tell: &mpsc::Sender<Told>,
-) -> JoinSet<()> {
-    let mut tasks = JoinSet::new();
-    let link = Arc::new(Link::default());
-    for &kind in kinds {
-        let (rest, options, tell) = (rest.clone(), options.clone(), tell.clone());
-        tasks.spawn(task::Watch::new(rest, kind, options, tell, Arc::clone(&link)).run());
+/// Watches under way, one task a kind; each tells, and waits while its reader is behind. They end
+/// when this is dropped, or when nobody reads any more.
+#[derive(Debug)]
+pub struct Watches {
+    rest: Rest,
+    options: WatchOptions,
+    tell: mpsc::Sender<Told>,
+    link: Arc<Link>,
+    tasks: BTreeMap<Kind, JoinHandle<()>>,
+}
+
+impl Watches {
+    /// Starts to watch `kinds`, and tells `tell`.
+    pub fn start(
+        rest: &Rest,
+        kinds: &BTreeSet<Kind>,
+        options: &WatchOptions,
+        tell: &mpsc::Sender<Told>,
+    ) -> Self {
+        let mut watches = Self {
+            rest: rest.clone(),
+            options: options.clone(),
+            tell: tell.clone(),
+            link: Arc::default(),
+            tasks: BTreeMap::new(),
+        };
+        for kind in kinds {
+            watches.add(*kind);
+        }
+        watches
     }
-    tasks
+
+    /// Which kinds are watched.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> {
+        self.tasks.keys().copied()
+    }
+
+    /// Watches one more kind, unless it is watched already.
+    pub fn add(&mut self, kind: Kind) {
+        let Self { rest, options, tell, link, tasks } = self;
+        tasks.entry(kind).or_insert_with(|| {
+            let (rest, options, tell) = (rest.clone(), options.clone(), tell.clone());
+            let subject = Subject::Kind(kind);
+            tokio::spawn(task::Watch::new(rest, subject, options, tell, Arc::clone(link)).run())
+        });
+    }
+
+    /// Watches the objects of an extra kind and tells them as facts, until the future is dropped.
+    pub fn feed(&self, feed: WatchedFeed) -> impl Future<Output = ()> + Send + use<> {
+        let Self { rest, options, tell, link, .. } = self;
+        let (rest, options, tell) = (rest.clone(), options.clone(), tell.clone());
+        task::Watch::new(rest, Subject::Feed(feed), options, tell, Arc::clone(link)).run()
+    }
+
+    /// Ends the watch of a kind, and tells that as the last thing about it.
+    pub async fn end(&mut self, kind: Kind) {
+        let Some(task) = self.tasks.remove(&kind) else { return };
+        task.abort();
+        // However it ended, it has: it says nothing any more.
+        let _ = task.await;
+        let _ = self.tell.send(Told::Ended(kind)).await;
+    }
+}
+
+impl Drop for Watches {
+    fn drop(&mut self) {
+        for task in self.tasks.values() {
+            task.abort();
+        }
+    }
 }

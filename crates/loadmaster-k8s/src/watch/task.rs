@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use futures::{AsyncBufRead, AsyncBufReadExt};
 use http::{Method, Request, StatusCode, header};
 use serde_json::value::RawValue;
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout},
+};
 
 use super::{
     Told, WatchOptions,
@@ -13,16 +16,14 @@ use super::{
     line::{Line, Mark, Page, Refused},
     link::Link,
     mirror::Mirror,
+    subject::Subject,
 };
-use crate::{
-    kind::Kind,
-    rest::{CallError, JSON, Rest},
-};
+use crate::rest::{CallError, JSON, Rest};
 
-/// Watches one kind.
+/// Watches one kind of object.
 pub(super) struct Watch {
     rest: Rest,
-    kind: Kind,
+    subject: Subject,
     options: WatchOptions,
     tell: mpsc::Sender<Told>,
     mirror: Mirror,
@@ -32,6 +33,8 @@ pub(super) struct Watch {
     streams: bool,
     /// Whether what was told is up to date, as far as anybody knows.
     synced: bool,
+    /// When it was last said that all of that is true.
+    confirmed: Option<Instant>,
     backoff: Backoff,
     link: Arc<Link>,
 }
@@ -70,7 +73,7 @@ const TRIES_PER_LINE: u32 = 10;
 impl Watch {
     pub(super) fn new(
         rest: Rest,
-        kind: Kind,
+        subject: Subject,
         options: WatchOptions,
         tell: mpsc::Sender<Told>,
         link: Arc<Link>,
@@ -78,7 +81,20 @@ impl Watch {
         let backoff = Backoff::new(options.first_pause, options.longest_pause);
         let streams = options.streaming_lists;
         let (mirror, version) = (Mirror::default(), String::new());
-        Self { rest, kind, options, tell, mirror, version, streams, synced: false, backoff, link }
+        let (synced, confirmed) = (false, None);
+        Self {
+            rest,
+            subject,
+            options,
+            tell,
+            mirror,
+            version,
+            streams,
+            synced,
+            confirmed,
+            backoff,
+            link,
+        }
     }
 
     pub(super) async fn run(mut self) {
@@ -87,13 +103,16 @@ impl Watch {
                 End::Unread => return,
                 End::Resume => continue,
                 End::NoStreams => {
-                    tracing::debug!(kind = self.kind.plural(), "the server does not stream lists");
+                    tracing::debug!(
+                        kind = self.subject.plural(),
+                        "the server does not stream lists"
+                    );
                     self.streams = false;
                     continue;
                 }
                 End::Forgotten => {
                     tracing::debug!(
-                        kind = self.kind.plural(),
+                        kind = self.subject.plural(),
                         "the watch lags behind; listing again"
                     );
                     self.version.clear();
@@ -101,7 +120,7 @@ impl Watch {
                     self.backoff.fault()
                 }
                 End::Broken(error) => {
-                    tracing::debug!(kind = self.kind.plural(), error, "the watch broke");
+                    tracing::debug!(kind = self.subject.plural(), error, "the watch broke");
                     self.backoff.fault()
                 }
                 End::Fault(error) => self.report(&error).await,
@@ -141,7 +160,7 @@ impl Watch {
     async fn list(&mut self) -> Result<(), End> {
         self.mirror.begin_list();
         let rest = self.rest.with_limit(OPEN_LIMIT);
-        let (base, query) = (self.kind.path(), self.kind.query());
+        let (base, query) = (self.subject.path(), self.subject.query());
         let mut limit = self.options.page_size;
         let mut more = String::new();
         loop {
@@ -174,7 +193,7 @@ impl Watch {
     /// The list is complete.
     async fn listed(&mut self) -> Result<(), End> {
         for change in self.mirror.end_list() {
-            self.say(Told::Change(change)).await?;
+            self.say(self.subject.change(change)).await?;
         }
         self.up_to_date().await
     }
@@ -182,16 +201,23 @@ impl Watch {
     /// All is well, and everything has been told.
     async fn up_to_date(&mut self) -> Result<(), End> {
         self.well();
-        if !std::mem::replace(&mut self.synced, true) {
-            self.say(Told::Synced(self.kind)).await?;
+        if let Some(confirmed) = self.subject.confirmed(&mut self.confirmed) {
+            self.say(confirmed).await?;
+        }
+        if !std::mem::replace(&mut self.synced, true)
+            && let Some(synced) = self.subject.synced()
+        {
+            self.say(synced).await?;
         }
         Ok(())
     }
 
     /// Nothing is heard for now. With nodes or pods out of date no decision is worth much.
     async fn interrupted(&mut self) -> Result<(), End> {
-        if matches!(self.kind, Kind::Pod | Kind::Node) && std::mem::take(&mut self.synced) {
-            self.say(Told::Stale(self.kind)).await?;
+        if let Some(stale) = self.subject.stale()
+            && std::mem::take(&mut self.synced)
+        {
+            self.say(stale).await?;
         }
         Ok(())
     }
@@ -249,18 +275,18 @@ impl Watch {
                 self.advance(version, listing);
             }
             "DELETED" => {
-                let version = match self.kind.decode(line.object.get()) {
+                let version = match self.subject.decode(line.object.get()) {
                     Ok(object) => {
                         let version = object.metadata().resource_version.to_string();
                         if let Some(change) = self.mirror.delete(object) {
-                            self.say(Told::Change(change)).await?;
+                            self.say(self.subject.change(change)).await?;
                         }
                         version
                     }
                     Err(error) => {
                         let mark = self.unreadable(line.object, &error);
                         if let Some(change) = self.mirror.delete_by_key(&mark.key()) {
-                            self.say(Told::Change(change)).await?;
+                            self.say(self.subject.change(change)).await?;
                         }
                         mark.version()
                     }
@@ -282,7 +308,7 @@ impl Watch {
                 return Err(CallError::Answer { code, reason, message, retry_after: None }.into());
             }
             other => {
-                tracing::warn!(kind = self.kind.plural(), event = other, "unknown watch event");
+                tracing::warn!(kind = self.subject.plural(), event = other, "unknown watch event");
             }
         }
         Ok(listing)
@@ -297,11 +323,11 @@ impl Watch {
 
     /// Tells of an object as it is now; its version.
     async fn apply(&mut self, object: &RawValue) -> Result<String, End> {
-        match self.kind.decode(object.get()) {
+        match self.subject.decode(object.get()) {
             Ok(object) => {
                 let version = object.metadata().resource_version.to_string();
                 for change in self.mirror.apply(object) {
-                    self.say(Told::Change(change)).await?;
+                    self.say(self.subject.change(change)).await?;
                 }
                 Ok(version)
             }
@@ -312,7 +338,7 @@ impl Watch {
     /// An object cannot be read: whoever runs the cluster is told, and all else goes on.
     fn unreadable(&self, object: &RawValue, error: &serde_json::Error) -> Mark {
         let mark = Mark::read(object);
-        let (kind, key) = (self.kind.plural(), mark.key());
+        let (kind, key) = (self.subject.plural(), mark.key());
         tracing::warn!(kind, %key, %error, "an object cannot be read and is left out");
         mark
     }
@@ -325,9 +351,9 @@ impl Watch {
         };
         let path = format!(
             "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&{start}{}",
-            self.kind.path(),
+            self.subject.path(),
             self.options.lifetime.as_secs(),
-            self.kind.query(),
+            self.subject.query(),
         );
         let request = Request::get(path)
             .header(header::ACCEPT, JSON)
@@ -346,27 +372,29 @@ impl Watch {
     /// All is well; said when it was not.
     fn well(&mut self) {
         if self.backoff.well() > 0 {
-            tracing::debug!(kind = self.kind.plural(), "all is well again");
+            tracing::debug!(kind = self.subject.plural(), "all is well again");
         }
         self.link.back();
     }
 
     /// Says what is wrong, now and then; how long to pause.
     async fn report(&mut self, error: &CallError) -> Duration {
-        let kind = self.kind.qualified();
+        let kind = self.subject.qualified();
         let tries = self.backoff.faults() + 1;
         let pause = self.backoff.fault();
         let loud = tries == 1 || tries.is_multiple_of(TRIES_PER_LINE);
         match error.code() {
             // A kind that is not served has no objects, and nothing is to wait for them.
-            Some(404) if self.mirror.is_empty() && !matches!(self.kind, Kind::Pod | Kind::Node) => {
+            Some(404) if self.mirror.is_empty() && !self.subject.is_vital() => {
                 if loud {
-                    let version = self.kind.api_version();
+                    let version = self.subject.api_version();
                     tracing::warn!(kind, version, "not served here; plugins see none of it");
                 }
-                if !std::mem::replace(&mut self.synced, true) {
+                if !std::mem::replace(&mut self.synced, true)
+                    && let Some(synced) = self.subject.synced()
+                {
                     // Whoever reads no more is noticed while pausing.
-                    let _ = self.say(Told::Synced(self.kind)).await;
+                    let _ = self.say(synced).await;
                 }
                 return REFUSED_PAUSE;
             }

@@ -1,3 +1,4 @@
+use loadmaster_core::scheduler::NewFact;
 use loadmaster_framework::Object;
 use serde_json::{Value, json};
 
@@ -24,7 +25,7 @@ fn list_ends(version: u32) -> Value {
 /// A watch of one kind, and what it tells.
 struct Watching {
     told: mpsc::Receiver<Told>,
-    _tasks: JoinSet<()>,
+    watches: Watches,
 }
 
 impl Watching {
@@ -33,8 +34,8 @@ impl Watching {
         let pause = Duration::from_millis(1);
         let options =
             WatchOptions { first_pause: pause, longest_pause: pause, ..WatchOptions::default() };
-        let tasks = start(&server.rest(), &BTreeSet::from([kind]), &options, &tell);
-        Self { told, _tasks: tasks }
+        let watches = Watches::start(&server.rest(), &BTreeSet::from([kind]), &options, &tell);
+        Self { told, watches }
     }
 
     /// The next things told: `+name@version`, `-name`, `synced`, `stale`.
@@ -44,6 +45,7 @@ impl Watching {
             told.push(match self.told.recv().await.unwrap() {
                 Told::Synced(_) => "synced".to_owned(),
                 Told::Stale(_) => "stale".to_owned(),
+                Told::Ended(_) | Told::FeedEnded(_) => "ended".to_owned(),
                 Told::Change(ClusterChange::Applied(it)) => {
                     format!("+{}@{}", it.metadata().name, it.metadata().resource_version)
                 }
@@ -215,4 +217,54 @@ async fn a_pod_arrives_with_what_decisions_depend_on() {
     };
     assert_eq!(pod.key().to_string(), "shop/web");
     assert_eq!(pod.scheduler_name(), "mine");
+}
+
+#[tokio::test]
+async fn a_watch_that_is_ended_says_so_last_and_begins_anew_when_it_is_asked_for_again() {
+    let lines = || vec![event("ADDED", node("a", 1)), list_ends(1)];
+    let replies = vec![Reply::Lines(lines(), Then::Hold), Reply::Lines(lines(), Then::Hold)];
+    let server = TestServer::start(replies).await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(2).await, ["+a@1", "synced"]);
+    watching.watches.end(Kind::Node).await;
+    assert_eq!(watching.watches.kinds().count(), 0);
+    watching.watches.add(Kind::Node);
+    assert_eq!(watching.told(3).await, ["ended", "+a@1", "synced"]);
+}
+
+#[tokio::test]
+async fn objects_of_an_extra_kind_are_told_as_facts_and_confirmed_while_the_watch_is_well() {
+    let mut report = node("n1", 1);
+    report["metadata"]["namespace"] = json!("gpu");
+    report["metadata"]["managedFields"] = json!([{"manager": "x"}]);
+    report["spec"] = json!({"load": 7});
+    let lines = vec![event("ADDED", report.clone()), list_ends(1), event("DELETED", report)];
+    let mut server = TestServer::start(vec![Reply::Lines(lines, Then::Hold)]).await;
+    let feed = WatchedFeed {
+        name: "gpu".into(),
+        api_version: "example.com/v1".to_owned(),
+        plural: "reports".to_owned(),
+        epoch: tokio::time::Instant::now(),
+    };
+    let (tell, mut told) = mpsc::channel(10);
+    let none = BTreeSet::new();
+    let watches = Watches::start(&server.rest(), &none, &WatchOptions::default(), &tell);
+    let task = tokio::spawn(watches.feed(feed));
+    let line = server.asked().await.line;
+    assert!(line.starts_with("GET /apis/example.com/v1/reports?watch=true"), "{line}");
+    let mut next = async || match told.recv().await.unwrap() {
+        Told::Change(ClusterChange::Facts { feed, facts }) => {
+            let [NewFact { key, value, .. }] = &facts[..] else { panic!("{facts:?}") };
+            let load = value.as_ref().map(|it| (&it["spec"]["load"], &it["metadata"]));
+            format!("{feed} {key} {load:?}")
+        }
+        Told::Change(ClusterChange::FactsConfirmed { feed, .. }) => format!("{feed} confirmed"),
+        other => format!("{other:?}"),
+    };
+    let first = next().await;
+    assert!(first.starts_with("gpu gpu/n1 Some((Number(7)"), "{first}");
+    assert!(!first.contains("managedFields"), "{first}");
+    assert_eq!(next().await, "gpu confirmed");
+    assert_eq!(next().await, "gpu gpu/n1 None");
+    task.abort();
 }

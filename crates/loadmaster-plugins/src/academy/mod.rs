@@ -2,3 +2,4 @@
 
 pub mod cache_locality;
 pub mod concentrate;
+pub mod custom_metric;

@@ -12,12 +12,14 @@ mod manifests;
 mod print;
 mod run;
 
-use std::{io::Write, process::ExitCode};
+use std::{collections::BTreeMap, io::Write, process::ExitCode, sync::Arc};
 
 use anyhow::anyhow;
 use clap::{CommandFactory, Parser};
-use loadmaster_framework::{BuildError, Gates, Plugin, Registry};
+use loadmaster_framework::{Gates, Plugin, Registry};
+use serde_json::Value;
 
+use crate::process::feeds::{FeedSources, Poll};
 use args::{Cli, Command};
 
 /// A scheduler as a command: upstream's plugins, those that are added, and the command line.
@@ -25,7 +27,8 @@ use args::{Cli, Command};
 pub struct SchedulerCommand {
     registry: Registry,
     gates: Gates,
-    fault: Option<BuildError>,
+    sources: FeedSources,
+    fault: Option<String>,
 }
 
 /// Exit codes are part of the interface: scripts tell bad input from a negative finding.
@@ -50,7 +53,7 @@ impl SchedulerCommand {
     /// A scheduler with upstream's plugins.
     pub fn new() -> Self {
         let registry = loadmaster_plugins::in_tree_registry();
-        Self { registry, gates: Gates::default(), fault: None }
+        Self { registry, gates: Gates::default(), sources: FeedSources::default(), fault: None }
     }
 
     /// Adds a plugin; a configuration can then enable it by its name. A name that is taken is
@@ -58,7 +61,46 @@ impl SchedulerCommand {
     #[must_use]
     pub fn with_plugin<P: Plugin>(mut self) -> Self {
         if let Err(error) = self.registry.register::<P>() {
-            self.fault.get_or_insert(error);
+            self.fault.get_or_insert_with(|| {
+                format!(
+                    "{error}: every plugin needs a name of its own; change `NAME` of one of the two"
+                )
+            });
+        }
+        self
+    }
+
+    /// Registers the source of the feeds that plugins declare as
+    /// [`Registered`](loadmaster_framework::FeedSource::Registered) under this name. `poll` is called
+    /// again and again, as the declaration has it, and says every fact that there is: a value for
+    /// each thing that the facts are about, as a node's name. Where it fails, takes too long or
+    /// panics, what it said before grows old, and the plugins do what they declare for that.
+    ///
+    /// It runs on a thread of its own while it is asked, and may block that.
+    ///
+    /// ```no_run
+    /// use std::collections::BTreeMap;
+    ///
+    /// use loadmaster_scheduler::app::SchedulerCommand;
+    ///
+    /// let load = || async {
+    ///     let text = std::fs::read_to_string("/run/load.json").map_err(|error| error.to_string())?;
+    ///     serde_json::from_str::<BTreeMap<String, serde_json::Value>>(&text)
+    ///         .map_err(|error| error.to_string())
+    /// };
+    /// SchedulerCommand::new().with_feed("load", load).run();
+    /// ```
+    #[must_use]
+    pub fn with_feed<F, A>(mut self, name: &str, poll: F) -> Self
+    where
+        F: Fn() -> A + Send + Sync + 'static,
+        A: Future<Output = Result<BTreeMap<String, Value>, String>> + Send + 'static,
+    {
+        let poll: Poll = Arc::new(move || Box::pin(poll()));
+        if !self.sources.insert(name.to_owned(), poll) {
+            self.fault.get_or_insert_with(|| format!(
+                "two sources are registered for the feed {name:?}: give one of them another name"
+            ));
         }
         self
     }
@@ -82,12 +124,10 @@ impl SchedulerCommand {
 
     fn dispatch(self, cli: Cli) -> anyhow::Result<ExitCode> {
         if let Some(fault) = self.fault {
-            return Err(anyhow!(
-                "{fault}: every plugin needs a name of its own; change `NAME` of one of the two"
-            ));
+            return Err(anyhow!("{fault}"));
         }
         match cli.command {
-            None => run::run(&cli.run, &self.registry, &self.gates),
+            None => run::run(cli.run, self.registry, self.gates, self.sources),
             Some(Command::Config(command)) => command.run(&self.registry, &self.gates),
             Some(Command::Explain(command)) => command.run(&self.registry),
             Some(Command::Manifests(command)) => command.run(&self.registry, &self.gates),

@@ -9,7 +9,10 @@ use std::{
 
 use anyhow::bail;
 use loadmaster_config::{ClientConnection, Loaded, show_json};
-use loadmaster_core::scheduler::{Scheduler, SchedulerOptions};
+use loadmaster_core::{
+    meter::Meter,
+    scheduler::{Scheduler, SchedulerOptions},
+};
 use loadmaster_framework::{Gates, Registry};
 use loadmaster_k8s::{
     client::ClientOptions,
@@ -26,12 +29,21 @@ use super::{
 };
 use crate::{
     logs,
-    process::{self, Plan, Rate, StartChecks},
+    process::{
+        self, Plan, Rate, StartChecks,
+        feeds::{FeedSources, declared},
+        reload::{Blueprint, Build},
+    },
     serving::Board,
 };
 
-pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Result<ExitCode> {
-    let Effective { loaded, gates, notes } = effective(args, registry, gates)?;
+pub(super) fn run(
+    args: Run,
+    registry: Registry,
+    base: Gates,
+    sources: FeedSources,
+) -> anyhow::Result<ExitCode> {
+    let Effective { loaded, gates, notes } = effective(&args, &registry, &base)?;
     if let Some(file) = &args.write_config_to {
         return effective::write(&loaded, file).map(|()| ExitCode::SUCCESS);
     }
@@ -40,33 +52,57 @@ pub(super) fn run(args: &Run, registry: &Registry, gates: &Gates) -> anyhow::Res
     for note in notes {
         tracing::warn!("{note}");
     }
-    let mut options = SchedulerOptions::from_config(&loaded, registry, &gates)?;
-    options.seed = args.seed.unwrap_or_else(any_seed);
-    options.pod_max_in_unschedulable_pods = args.pod_max_in_unschedulable_pods_duration.to_std();
-    announce(args, &loaded, &options);
-    let kinds = needs::kinds_of(&options.profiles);
-    let checks = start_checks(args, &loaded, &options);
+    let seed = args.seed.unwrap_or_else(any_seed);
     let budget = args.plugin_time_budget.to_std();
     let budget = (!budget.is_zero()).then_some(budget);
     let board = Board::new(budget, CancellationToken::new());
     board.set_config(&show_json(&loaded)?);
-    options.meter = Some(Arc::new(board.meter().clone()));
-    options.plugin_time_budget = budget;
-    let scheduler = Scheduler::new(options)?;
-    let client = client_options(args, &loaded);
-    let delay_cache_until_active = loaded.config.delay_cache_until_active;
+    let meter: Arc<dyn Meter> = Arc::new(board.meter().clone());
+    let finish = move |args: &Run, options: SchedulerOptions| SchedulerOptions {
+        seed,
+        pod_max_in_unschedulable_pods: args.pod_max_in_unschedulable_pods_duration.to_std(),
+        meter: Some(Arc::clone(&meter)),
+        plugin_time_budget: budget,
+        ..options
+    };
+    let first = finish(&args, SchedulerOptions::from_config(&loaded, &registry, &gates)?);
+    announce(&args, &loaded, &first);
+    let kinds = needs::kinds_of(&first.profiles);
+    let checks = start_checks(&args, &loaded, &first);
+    let feeds = declared(&first.profiles, &sources)?;
+    let registered = sources.clone();
+    let scheduler = Scheduler::new(first)?;
+    let client = client_options(&args, &loaded);
     let rate = rate(&loaded)?;
-    let extenders = loaded.config.extenders;
+    let (config, config_file, serving) = (loaded.config, args.config.clone(), args.serving.clone());
+    let build: Build = Box::new(move || {
+        let Effective { loaded, gates, .. } = effective(&args, &registry, &base)?;
+        let file = named(args.config.as_deref());
+        // Whatever it changes, the lease must not be another scheduler's.
+        self::election(&loaded, &file, &process::host())?;
+        let options = SchedulerOptions::from_config(&loaded, &registry, &gates)?;
+        let options = finish(&args, options);
+        Ok(Blueprint {
+            shown: show_json(&loaded)?,
+            feeds: declared(&options.profiles, &registered)?,
+            options,
+            warnings: loaded.warnings.iter().map(|it| located(&file, it)).collect(),
+            config: loaded.config,
+        })
+    });
     process::run(Plan {
         client,
         checks,
         rate,
         scheduler,
         kinds,
-        extenders,
+        feeds,
+        sources,
         election,
-        delay_cache_until_active,
-        serving: args.serving.clone(),
+        config,
+        config_file,
+        build,
+        serving,
         board,
     })
 }
@@ -110,12 +146,6 @@ fn announce(args: &Run, loaded: &Loaded, options: &SchedulerOptions) {
             score = weights.join(","),
             "profile"
         );
-        for feed in profile.feeds() {
-            tracing::warn!(
-                feed = %feed.name,
-                "feeds are not fetched yet: plugins that read this one find no facts in it"
-            );
-        }
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Families {
     pub(crate) plugin_panics: IntCounterVec,
     pub(crate) slow_plugins: IntCounterVec,
     pub(crate) repeated_preemptions: IntCounterVec,
+    pub(crate) config_reloads: IntCounterVec,
+    pub(crate) config_reload_successful: IntGaugeVec,
 }
 
 impl Families {
@@ -132,6 +134,9 @@ impl Families {
                 .counters("loadmaster_plugin_over_budget_total", &["plugin", "extension_point"]),
             repeated_preemptions: new
                 .counters("loadmaster_repeated_preemptions_total", &["profile"]),
+            config_reloads: new.counters("loadmaster_config_reloads_total", &["result"]),
+            config_reload_successful: new
+                .gauges("loadmaster_config_last_reload_successful", &["digest"]),
             own: OwnProcess::new(&registry),
             registry: registry.clone(),
         };

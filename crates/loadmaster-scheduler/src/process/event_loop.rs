@@ -1,18 +1,14 @@
 //! The core's thread: it takes in what it is told, schedules one pod after another, and hands out
 //! what is to be done.
 
-use std::{
-    collections::BTreeSet,
-    io,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, io, time::Duration};
 
 use loadmaster_core::scheduler::{EventRecord, Scheduler, Work};
 use loadmaster_k8s::{kind::Kind, watch::Told};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{extenders::Extenders, io::CoreWires};
+use super::{clock::Clock, extenders::Extenders, io::CoreWires};
 use crate::{logs, measure::Gauges, serving::Board};
 
 /// The core and its channels.
@@ -21,7 +17,7 @@ pub(super) struct EventLoop {
     wires: CoreWires,
     extenders: Extenders,
     stop: CancellationToken,
-    started: Instant,
+    clock: Clock,
     board: Board,
     gauges: Gauges,
     /// When the gauges are to be brought up to date again in the midst of work.
@@ -50,6 +46,7 @@ impl EventLoop {
         kinds: BTreeSet<Kind>,
         wires: CoreWires,
         extenders: Extenders,
+        clock: Clock,
         board: Board,
     ) -> Self {
         Self {
@@ -57,7 +54,7 @@ impl EventLoop {
             wires,
             extenders,
             stop: board.stopping().clone(),
-            started: board.meter().started(),
+            clock,
             gauges: Gauges::new(board.measures().clone()),
             gauges_due: Duration::ZERO,
             board,
@@ -87,6 +84,7 @@ impl EventLoop {
                 self.scheduler.handle_timeout(now);
                 self.hand_out(false);
             }
+            self.swap(now);
             if self.stop.is_cancelled() {
                 let deadline = *deadline.get_or_insert(now + STOP_LIMIT);
                 if self.unanswered == 0 || now >= deadline {
@@ -113,7 +111,18 @@ impl EventLoop {
     }
 
     fn now(&self) -> Duration {
-        self.started.elapsed()
+        self.clock.now()
+    }
+
+    /// Between two cycles: lets another configuration take over, if one is ready to.
+    fn swap(&mut self, now: Duration) {
+        if let Some((kinds, extenders)) = self.wires.swaps.take_over(&mut self.scheduler, now) {
+            self.awaited.retain(|it| kinds.contains(it));
+            // What is begun with an extender of before is also ended with it.
+            self.extenders = extenders.after(&self.extenders);
+            self.wires.extenders.send_replace(self.extenders.clone());
+            self.hand_out(false);
+        }
     }
 
     fn may_schedule(&self) -> bool {
@@ -144,8 +153,8 @@ impl EventLoop {
         match told {
             Told::Change(change) => self.scheduler.handle_event(now, change),
             Told::Synced(kind) => {
-                self.awaited.remove(&kind);
-                if self.awaited.is_empty() {
+                self.wires.swaps.synced(kind);
+                if self.awaited.remove(&kind) && self.awaited.is_empty() {
                     let nodes = self.scheduler.cache().node_count();
                     let pods = self.scheduler.pod_count();
                     self.board.set_synced();
@@ -156,6 +165,11 @@ impl EventLoop {
                     }
                 }
             }
+            Told::Ended(kind) => {
+                self.scheduler.forget_kind(&kind.example());
+                self.wires.swaps.forgotten(kind);
+            }
+            Told::FeedEnded(name) => self.scheduler.forget_feed(&name),
             Told::Stale(kind) => {
                 self.awaited.insert(kind);
                 self.next_complaint = self.next_complaint.max(now + SYNC_PATIENCE);
@@ -178,11 +192,12 @@ impl EventLoop {
     /// Waits until there is something to do.
     async fn wait(&mut self, deadline: Option<Duration>) {
         let complaint = (!self.awaited.is_empty()).then_some(self.next_complaint);
-        let until = [self.scheduler.poll_timeout(), complaint, deadline];
-        let until = until.into_iter().flatten().min().map(|it| self.started + it);
+        let swap = self.wires.swaps.next_complaint();
+        let until = [self.scheduler.poll_timeout(), complaint, swap, deadline];
+        let until = until.into_iter().flatten().min().map(|it| self.clock.at(it));
         let timer = async {
             match until {
-                Some(until) => tokio::time::sleep_until(until.into()).await,
+                Some(until) => tokio::time::sleep_until(until).await,
                 None => std::future::pending().await,
             }
         };
@@ -196,6 +211,10 @@ impl EventLoop {
             }
             Some(told) = self.wires.told.recv() => self.take(told),
             () = self.wires.gate.opened(), if waits_to_lead => {}
+            swap = self.wires.swaps.next() => {
+                let now = self.now();
+                self.wires.swaps.wait_for(swap, now);
+            }
             () = timer => {}
             () = self.stop.cancelled(), if !stopping => {}
         }
@@ -205,6 +224,8 @@ impl EventLoop {
 
     /// Says what scheduling waits for, when it waits for long.
     fn complain(&mut self) {
+        let now = self.now();
+        self.wires.swaps.complain(now);
         if self.awaited.is_empty() || self.now() < self.next_complaint {
             return;
         }

@@ -29,6 +29,14 @@ impl Extenders {
         Ok(Self { clients: clients.into(), runtime: Handle::current() })
     }
 
+    /// These, and behind them those of `before` whose names are free.
+    pub(super) fn after(&self, before: &Self) -> Self {
+        let is_gone = |it: &&ExtenderClient| self.client(it.name()).is_err();
+        let gone = before.clients.iter().filter(is_gone);
+        let clients = self.clients.iter().chain(gone).cloned().collect();
+        Self { clients, runtime: self.runtime.clone() }
+    }
+
     fn client(&self, name: &str) -> Result<ExtenderClient, String> {
         let found = self.clients.iter().find(|it| it.name() == name);
         found.cloned().ok_or_else(|| format!("no extender is named {name}"))

@@ -2,19 +2,28 @@
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
-use super::{extenders::Extenders, leading::Gate};
+use super::{
+    clock::Clock,
+    extenders::Extenders,
+    feeds::{FeedSources, Feeds},
+    leading::Gate,
+    reload::{Build, ConfigFile, Reloader},
+    swap::Swaps,
+};
+use crate::serving::Board;
+use loadmaster_config::KubeSchedulerConfiguration;
 use loadmaster_core::scheduler::{Work, WorkId, WorkResult};
-use loadmaster_framework::{ActionError, ActionResult};
+use loadmaster_framework::{ActionError, ActionResult, Feed};
 use loadmaster_k8s::{
     act::Actor,
     client::Cluster,
-    events::recorder,
+    events::{announce::Announcer, recorder},
     kind::Kind,
     leader::NotLeading,
-    watch::{self, Told, WatchOptions},
+    watch::{Told, WatchOptions, Watches},
 };
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
 };
 
@@ -28,6 +37,10 @@ pub(super) struct CoreWires {
     pub(super) work: mpsc::UnboundedSender<(WorkId, Work)>,
     /// Whether this copy is to work.
     pub(super) gate: Gate,
+    /// Configurations that are to take over.
+    pub(super) swaps: Swaps,
+    /// Which extenders bind from now on.
+    pub(super) extenders: watch::Sender<Extenders>,
 }
 
 /// How often the server is called, watches and the election aside.
@@ -41,7 +54,8 @@ pub(crate) struct Rate {
 
 /// The tasks beside the core.
 pub(super) struct Io {
-    watches: JoinSet<()>,
+    /// Looks after the configuration, and with it after what is watched.
+    reloader: JoinHandle<()>,
     actor: JoinHandle<()>,
     writer: JoinHandle<()>,
 }
@@ -57,34 +71,72 @@ const TOLD_MAX: usize = 4096;
 /// How long the last events may take to be written.
 const FINISH_LIMIT: Duration = Duration::from_secs(2);
 
-/// Starts to watch, to act and to record.
-pub(super) fn start(
-    cluster: &Cluster,
-    Rate { qps, burst }: Rate,
-    kinds: &BTreeSet<Kind>,
-    options: &WatchOptions,
-    extenders: &Extenders,
-    gate: Gate,
-) -> Wires {
+/// What the tasks beside the core are made of.
+pub(super) struct Parts {
+    /// What the core must be told of.
+    pub(super) kinds: BTreeSet<Kind>,
+    pub(super) extenders: Extenders,
+    /// What is read from elsewhere, and the sources that the program has registered.
+    pub(super) feeds: Vec<Feed>,
+    pub(super) sources: FeedSources,
+    pub(super) clock: Clock,
+    /// The configuration that the core was made of.
+    pub(super) config: KubeSchedulerConfiguration,
+    /// Where the next one will stand, and what builds it.
+    pub(super) file: ConfigFile,
+    pub(super) build: Build,
+    /// Where the configuration in use is shown.
+    pub(super) board: Board,
+    /// How often the server is called.
+    pub(super) rate: Rate,
+    /// Whether this copy is to work.
+    pub(super) gate: Gate,
+}
+
+/// Starts to watch, to act, to record, and to look after the configuration.
+pub(super) fn start(cluster: &Cluster, parts: Parts) -> Wires {
+    let Parts { kinds, extenders, feeds, sources, clock, config, file, build, board, rate, gate } =
+        parts;
+    let Rate { qps, burst } = rate;
     let fenced = cluster.rest.with_fence(gate.fence());
     let (tell, told) = mpsc::channel(TOLD_MAX);
     let (work, work_taken) = mpsc::unbounded_channel();
     let (answer, results) = mpsc::unbounded_channel();
+    let (swap, swaps) = mpsc::unbounded_channel();
+    let (report, reports) = mpsc::unbounded_channel();
+    let (extenders, binders) = watch::channel(extenders);
     // Events have a rate of their own, as upstream: they hold no binding up.
     let (recorder, writer) = recorder(fenced.with_rate(qps, burst), &host());
     let actor = Actor::new(fenced.with_rate(qps, burst), recorder);
+    let reporter = config.profiles.first().map(|it| it.scheduler_name.clone());
+    let reloader = Reloader {
+        file,
+        build,
+        watches: Watches::start(&cluster.rest, &kinds, &WatchOptions::default(), &tell),
+        fetched: Feeds::new(cluster.rest.clone(), sources, clock, tell.clone()),
+        swaps: swap,
+        reports,
+        announcer: Announcer::new(cluster.rest.clone(), reporter.unwrap_or_default(), host()),
+        board,
+        started_with: config,
+        kinds,
+        feeds,
+        generation: 0,
+        asked: None,
+    };
     let io = Io {
-        watches: watch::start(&cluster.rest, kinds, options, &tell),
-        actor: tokio::spawn(act(actor, extenders.clone(), gate.clone(), work_taken, answer)),
+        reloader: tokio::spawn(reloader.run()),
+        actor: tokio::spawn(act(actor, binders, gate.clone(), work_taken, answer)),
         writer: tokio::spawn(writer.run()),
     };
-    Wires { for_core: CoreWires { told, results, work, gate }, io }
+    let swaps = Swaps::new(swaps, report);
+    Wires { for_core: CoreWires { told, results, work, gate, swaps, extenders }, io }
 }
 
 /// Does work as it comes, side by side; ends when the core has hung up and all is done.
 async fn act(
     actor: Actor,
-    extenders: Extenders,
+    extenders: watch::Receiver<Extenders>,
     gate: Gate,
     mut work: mpsc::UnboundedReceiver<(WorkId, Work)>,
     answer: mpsc::UnboundedSender<(WorkId, WorkResult)>,
@@ -94,8 +146,8 @@ async fn act(
         tokio::select! {
             next = work.recv() => {
                 let Some((id, work)) = next else { break };
-                let (actor, extenders, answer) =
-                    (actor.clone(), extenders.clone(), answer.clone());
+                let extenders = extenders.borrow().clone();
+                let (actor, answer) = (actor.clone(), answer.clone());
                 let gate = gate.clone();
                 running.spawn(async move {
                     let result = match work {
@@ -130,8 +182,8 @@ async fn guarded(gate: &Gate, call: impl Future<Output = ActionResult>) -> Actio
 
 impl Io {
     /// Ends watches, and lets the last events be written.
-    pub(super) async fn finish(mut self) {
-        self.watches.abort_all();
+    pub(super) async fn finish(self) {
+        self.reloader.abort();
         let last = async {
             let _ = self.actor.await;
             let _ = self.writer.await;

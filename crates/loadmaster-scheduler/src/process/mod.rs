@@ -1,24 +1,28 @@
 //! The process around the core: the core on one thread, everything that waits beside it, channels
 //! between them.
 
+mod clock;
 mod event_loop;
 mod extenders;
+pub(crate) mod feeds;
 mod io;
 mod leading;
+pub(crate) mod reload;
 mod signals;
 mod start_checks;
+mod swap;
 
-use std::{collections::BTreeSet, process::ExitCode, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use loadmaster_config::Extender;
+use loadmaster_config::KubeSchedulerConfiguration;
 use loadmaster_core::scheduler::Scheduler;
+use loadmaster_framework::Feed;
 use loadmaster_k8s::{
     act::CALL_LIMIT,
     client::{self, ClientOptions, Cluster},
     kind::Kind,
     leader::{ElectionOptions, Loss},
-    watch::WatchOptions,
 };
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -27,10 +31,14 @@ use crate::{
     app::{INTERNAL, NEGATIVE, ServingFlags},
     serving::{self, Board},
 };
+use clock::Clock;
 use event_loop::EventLoop;
 use extenders::Extenders;
+use feeds::FeedSources;
+use io::Parts;
 pub(crate) use io::{Rate, host};
 use leading::Leading;
+use reload::{Build, ConfigFile};
 use signals::Signals;
 pub(crate) use start_checks::StartChecks;
 
@@ -46,12 +54,18 @@ pub(crate) struct Plan {
     pub(crate) scheduler: Scheduler,
     /// What it must be told of.
     pub(crate) kinds: BTreeSet<Kind>,
-    /// Extenders to call.
-    pub(crate) extenders: Vec<Extender>,
+    /// What its plugins read from elsewhere.
+    pub(crate) feeds: Vec<Feed>,
+    /// The sources that the program has registered for that.
+    pub(crate) sources: FeedSources,
     /// The election to take part in, if any.
     pub(crate) election: Option<ElectionOptions>,
-    /// Whether nothing is watched before this copy leads.
-    pub(crate) delay_cache_until_active: bool,
+    /// The configuration that the core was made of.
+    pub(crate) config: KubeSchedulerConfiguration,
+    /// Where it stands, if it stands in a file.
+    pub(crate) config_file: Option<PathBuf>,
+    /// Makes another one of what the file holds by then.
+    pub(crate) build: Build,
     /// What is served.
     pub(crate) serving: ServingFlags,
     /// What is shown there.
@@ -75,9 +89,14 @@ pub(crate) fn run(plan: Plan) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
-    let Plan { client, checks, rate, scheduler, kinds, extenders, election, .. } = plan;
-    let (serving, board) = (plan.serving, plan.board);
-    let extenders = Extenders::new(&extenders).await?;
+    let Plan { client, checks, rate, scheduler, kinds, feeds, sources, election, config, .. } =
+        plan;
+    let (config_file, build, serving, board) =
+        (plan.config_file, plan.build, plan.serving, plan.board);
+    let extenders = Extenders::new(&config.extenders).await?;
+    let hangup = config_file.as_ref().map(|_| signals::hangup()).transpose();
+    let hangup = hangup.context("cannot listen for signals")?;
+    let file = ConfigFile::new(config_file, reload::INTERVAL, hangup);
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let mut cluster = tokio::select! {
         cluster = client::connect(&client, CALL_LIMIT) => cluster?,
@@ -106,7 +125,7 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
     if let Some(status) = leading.status() {
         board.set_leader(status);
     }
-    if plan.delay_cache_until_active {
+    if config.delay_cache_until_active {
         let mut gate = leading.gate();
         tokio::select! {
             () = gate.opened() => {}
@@ -117,9 +136,22 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    let wires =
-        io::start(&cluster, rate, &kinds, &WatchOptions::default(), &extenders, leading.gate());
-    let core = EventLoop::new(scheduler, kinds, wires.for_core, extenders, board);
+    let clock = Clock::since(board.meter().started());
+    let parts = Parts {
+        kinds: kinds.clone(),
+        extenders: extenders.clone(),
+        feeds,
+        sources,
+        clock,
+        config,
+        file,
+        build,
+        board: board.clone(),
+        rate,
+        gate: leading.gate(),
+    };
+    let wires = io::start(&cluster, parts);
+    let core = EventLoop::new(scheduler, kinds, wires.for_core, extenders, clock, board);
     let core = core.spawn().context("cannot start a thread")?;
     match until_end(core, &mut signals, &mut leading, &stop).await {
         End::Stopped => {}

@@ -8,6 +8,11 @@ pub(super) struct Signals {
     interrupt: Signal,
 }
 
+/// SIGHUP, which asks for the configuration to be read again.
+pub(super) fn hangup() -> std::io::Result<Signal> {
+    signal(SignalKind::hangup())
+}
+
 impl Signals {
     pub(super) fn listen() -> std::io::Result<Self> {
         Ok(Self {

@@ -79,6 +79,11 @@ impl Scheduler {
         soon(text, search).await
     }
 
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = self.child.id().and_then(|it| i32::try_from(it).ok()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
     /// Waits until the process ends by itself; how, and what it said until then.
     pub(crate) async fn ended(mut self) -> (ExitStatus, Vec<String>) {
         let rest = async {
@@ -92,8 +97,7 @@ impl Scheduler {
     }
 
     pub(crate) async fn stop(self, signal: Signal) -> (ExitStatus, Vec<String>) {
-        let pid = self.child.id().and_then(|it| i32::try_from(it).ok()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        self.signal(signal);
         self.ended().await
     }
 }

@@ -7,6 +7,8 @@ mod doctor;
 #[cfg(test)]
 mod extenders;
 #[cfg(test)]
+mod feeds;
+#[cfg(test)]
 mod kit;
 #[cfg(test)]
 mod leading;
@@ -14,6 +16,8 @@ mod leading;
 mod manifests;
 #[cfg(test)]
 mod outages;
+#[cfg(test)]
+mod reload;
 #[cfg(test)]
 mod scheduling;
 #[cfg(test)]

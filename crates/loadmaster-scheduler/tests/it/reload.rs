@@ -1,0 +1,101 @@
+//! The configuration changes while the scheduler runs.
+
+use std::fs;
+
+use loadmaster_lab::resources::Collection;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::kit::{Lab, Scheduler, config_file};
+
+/// A configuration whose one profile has these plugins beside what is always needed.
+fn config(plugins: &str, rest: &str) -> String {
+    format!(
+        "apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+{rest}
+profiles:
+- schedulerName: mine
+  plugins:
+    multiPoint:
+      enabled: [{{name: PrioritySort}}, {{name: DefaultBinder}}, {{name: TaintToleration}}, {plugins}]
+      disabled: [{{name: '*'}}]
+"
+    )
+}
+
+/// What the tests begin with: every node is refused.
+const REFUSES: &str = "  pluginConfig:\n  - {name: Concentrate, args: {rejectEverything: true}}\n";
+
+#[tokio::test]
+async fn a_changed_file_takes_over_with_what_its_plugins_read_and_gives_back_what_they_do_not() {
+    let lab = Lab::start(1000).await;
+    lab.add_node("n1");
+    let file = config_file("");
+    let path = file.path().to_str().unwrap();
+    fs::write(path, config("{name: Concentrate}", "") + REFUSES).unwrap();
+    let mut scheduler = Scheduler::of(&lab, &["--config", path]).await;
+    lab.add_pod("web", "mine", json!({}));
+    lab.event("web", "FailedScheduling").await;
+
+    fs::write(path, config("{name: InterPodAffinity}", "")).unwrap();
+    scheduler.signal(Signal::HUP);
+    scheduler.says("the new configuration is in use").await;
+    assert_eq!(lab.node_of("web").await, "n1", "unschedulable pods are tried again");
+    let event = lab.event("mine", "ConfigReloaded").await;
+    assert_eq!(event["involvedObject"]["kind"], "KubeSchedulerConfiguration");
+
+    fs::write(path, config("{name: NodeName}", "")).unwrap();
+    scheduler.signal(Signal::HUP);
+    let line = scheduler.says("no plugin reads this kind any more").await;
+    assert!(line.contains("namespaces"), "{line}");
+    // And it is found again when it is needed again.
+    fs::write(path, config("{name: InterPodAffinity}", "")).unwrap();
+    scheduler.signal(Signal::HUP);
+    scheduler.says("the new configuration is in use").await;
+    lab.add_pod("later", "mine", json!({}));
+    assert_eq!(lab.node_of("later").await, "n1");
+    let (status, _) = scheduler.stop(Signal::TERM).await;
+    assert_eq!(status.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_used_is_refused_and_the_old_configuration_stays() {
+    let lab = Lab::start(1000).await;
+    lab.add_node("n1");
+    let file = config_file("");
+    let path = file.path().to_str().unwrap();
+    fs::write(path, config("{name: NodeName}", "")).unwrap();
+    let mut scheduler = Scheduler::of(&lab, &["--config", path]).await;
+    fs::write(path, config("{name: NodeNaem}", "")).unwrap();
+    scheduler.signal(Signal::HUP);
+    let line = scheduler.says("the changed configuration is refused").await;
+    let (_, checked, _) = crate::kit::run(&["config", "check", path]).await;
+    assert!(checked.contains("NodeNaem"), "{checked}");
+    let event = lab.event("mine", "ConfigRefused").await;
+    let note = event["message"].as_str().unwrap();
+    assert!(note.contains(checked.trim()), "{note}\n{line}");
+    lab.add_pod("web", "mine", json!({}));
+    assert_eq!(lab.node_of("web").await, "n1");
+}
+
+#[tokio::test]
+async fn fields_that_need_a_restart_are_named_and_the_rest_is_applied() {
+    let lab = Lab::start(1000).await;
+    let file = config_file("");
+    let path = file.path().to_str().unwrap();
+    fs::write(path, config("{name: NodeName}", "")).unwrap();
+    let mut scheduler = Scheduler::of(&lab, &["--config", path]).await;
+    let rest = "clientConnection: {burst: 7}\nleaderElection: {retryPeriod: 1s}";
+    let text =
+        config("{name: NodeName}", rest).replace("schedulerName: mine", "schedulerName: other");
+    fs::write(path, text).unwrap();
+    scheduler.signal(Signal::HUP);
+    let line = scheduler.says("restart needed").await;
+    assert!(line.contains("clientConnection.burst, leaderElection.retryPeriod"), "{line}");
+    let named = |it: &serde_json::Value| (it["reason"] == "ConfigRestartNeeded").then_some(());
+    lab.wait(Collection::EVENTS, "event about it", named).await;
+    lab.add_node("n1");
+    lab.add_pod("web", "other", json!({}));
+    assert_eq!(lab.node_of("web").await, "n1");
+}
