@@ -109,7 +109,8 @@ async fn a_full_disk_is_said_to_be_one_and_not_tried_again() {
 #[tokio::test]
 async fn a_registry_that_is_down_is_said_to_be_and_how_one_is_started() {
     let it = built("one");
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // A port that none but the system itself would listen on.
+    let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let repository = repository(nobody, RegistryAuth::Anonymous);
     let target = (&repository, "v1");
     let error = push((&it.layout, &it.image), target, Existing::Keep, &Quiet).await;
