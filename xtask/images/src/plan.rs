@@ -45,15 +45,15 @@ pub struct Plan {
     pub lowered: Option<String>,
 }
 
-/// What a build took on the machine that these settings were chosen on, in MB: the link alone, and each
-/// further compiler beside it.
+/// What a build took on the machine that these settings were chosen on, in MB: the link alone, or the
+/// compilers of the largest dependencies beside each other.
 const fn elsewhere(lto: Lto, jobs: u32) -> Size {
     let link = match lto {
-        Lto::Fat => 1200,
+        Lto::Fat => 1300,
         Lto::Thin => 900,
         Lto::Off => 650,
     };
-    let compilers = 350 * jobs as u64 + 200;
+    let compilers = 450 * jobs as u64 + 400;
     Size::mebi(if compilers > link { compilers } else { link })
 }
 
