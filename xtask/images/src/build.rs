@@ -98,8 +98,6 @@ pub async fn build(
     let artifact = ran.output.lines().find_map(|it| artifact(it, &binary.name));
     let (path, was_fresh) = artifact.ok_or_else(|| BuildError::NoBinary(binary.name.clone()))?;
     let content = fs::read(&path).map_err(|it| BuildError::Read(path.clone(), it))?;
-    elf::check(&content, &toolchain.platform)
-        .map_err(|fault| BuildError::Unfit { path: path.clone(), fault })?;
     let mut ledger = Ledger::read(&site.target)?;
     if !was_fresh {
         let after = size_of(&site.target);
@@ -114,6 +112,9 @@ pub async fn build(
         });
         ledger.write(&site.target)?;
     }
+    // What it took is known though the binary be of no use.
+    elf::check(&content, &toolchain.platform)
+        .map_err(|fault| BuildError::Unfit { path: path.clone(), fault })?;
     Ok(Built { path, measurement: ledger.last(&plan.what).cloned(), was_fresh })
 }
 

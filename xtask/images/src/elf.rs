@@ -31,7 +31,9 @@ pub enum ElfError {
     #[error("it asks for the interpreter {0}, which no image from scratch has; link it statically")]
     Interpreter(String),
     /// It is too large.
-    #[error("it has {found}, and the limit is {LIMIT}; strip it, or turn on `lto = \"fat\"`")]
+    #[error(
+        "it has {found}, and the limit is {LIMIT}; `strip`, `lto = \"fat\"` and `opt-level = \"s\"` make it smaller"
+    )]
     Size {
         /// What it has.
         found: Size,
