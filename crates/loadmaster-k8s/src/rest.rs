@@ -188,10 +188,7 @@ impl Rest {
             if let Some(rate) = &self.rate {
                 rate.turn().await;
             }
-            let began = Instant::now();
-            let answer = self.try_once(&method, path, content_type, &body).await;
-            self.observe(&method, began, &answer);
-            match answer {
+            match self.try_once(&method, path, content_type, &body).await {
                 Err(CallError::Answer { code: 429, retry_after, .. })
                     if busy < PATIENCE_WITH_429 =>
                 {
@@ -204,18 +201,9 @@ impl Rest {
         }
     }
 
-    pub(crate) fn observe<T>(
-        &self,
-        method: &Method,
-        began: Instant,
-        answer: &Result<T, CallError>,
-    ) {
+    fn observe(&self, method: &Method, began: Instant, status: Option<StatusCode>) {
         if let Some(observer) = &self.observer {
-            let code = match answer {
-                Ok(_) => Some(200),
-                Err(error) => error.code(),
-            };
-            observer.answered(method, code, began.elapsed());
+            observer.answered(method, status.map(|it| it.as_u16()), began.elapsed());
         }
     }
 
@@ -237,8 +225,10 @@ impl Rest {
             let (head, body) = self.client.send(request).await?.into_parts();
             Ok::<_, kube::Error>((head, body.collect_bytes().await?))
         };
-        let limit = self.limit;
+        let (limit, began) = (self.limit, Instant::now());
         let answer = tokio::time::timeout(limit, answer).await;
+        let status = answer.as_ref().ok().and_then(|it| it.as_ref().ok()).map(|it| it.0.status);
+        self.observe(method, began, status);
         let (head, body) = answer.map_err(|_| CallError::TimedOut(limit))??;
         if head.status.is_success() {
             return Ok(body.to_vec());
@@ -333,6 +323,7 @@ fn refusal(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> Ca
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_server::{self, Reply, TestServer};
 
     #[test]
     fn a_refusal_is_told_in_the_servers_words() {
@@ -341,6 +332,34 @@ mod tests {
         let error = refusal(StatusCode::NOT_FOUND, body, None);
         assert_eq!(error.to_string(), r#"pods "a" not found (404 NotFound)"#);
         assert!(error.is(StatusCode::NOT_FOUND));
+    }
+
+    /// What an observer heard.
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<(Method, Option<u16>)>>);
+
+    impl CallObserver for Heard {
+        fn answered(&self, method: &Method, code: Option<u16>, _: Duration) {
+            self.0.lock().unwrap().push((method.clone(), code));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_observer_hears_of_every_call_and_its_status() {
+        let replies = vec![
+            Reply::Json(201, serde_json::json!({})),
+            test_server::refusal(404, "NotFound"),
+            Reply::Nothing,
+        ];
+        let server = TestServer::start(replies).await;
+        let heard = Arc::new(Heard::default());
+        let rest = server.rest().with_observer(Arc::clone(&heard) as Arc<dyn CallObserver>);
+        for method in [Method::POST, Method::GET, Method::DELETE] {
+            let _ = rest.call(method, "/x", JSON, None).await;
+        }
+        let expected =
+            [(Method::POST, Some(201)), (Method::GET, Some(404)), (Method::DELETE, None)];
+        assert_eq!(*heard.0.lock().unwrap(), expected);
     }
 
     #[tokio::test(start_paused = true)]
