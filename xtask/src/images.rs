@@ -1,4 +1,4 @@
-//! `cargo xtask doctor`, `build`, `build-image`, `verify-tags`, `forge`: from the source to an image in
+//! `cargo xtask doctor`, `build`, `build-image`, `verify-tags`, `forge`, `write-down`: from the source to an image in
 //! a registry.
 
 use std::{env, ffi::OsString, process::ExitCode};
@@ -11,7 +11,7 @@ mod options;
 
 pub(crate) use options::{
     build::Options as Build, build_image::Options as BuildImage, doctor::Options as Doctor,
-    forge::Options as Forge, verify_tags::Options as VerifyTags,
+    forge::Options as Forge, verify_tags::Options as VerifyTags, write_down::Options as WriteDown,
 };
 
 /// Builds and becomes the program behind the images' commands, which reads the same words.

@@ -11,6 +11,7 @@ mod golden;
 mod images;
 mod lab;
 mod stage1;
+mod stage2;
 mod testing;
 mod tidy;
 
@@ -32,7 +33,10 @@ enum Task {
     BuildImage(images::BuildImage),
     VerifyTags(images::VerifyTags),
     Forge(images::Forge),
+    WriteDown(images::WriteDown),
     Stage1(stage1::Stage1),
+    Stage2(stage2::Stage2),
+    Teardown(stage2::Teardown),
     Lab(lab::Lab),
     Gate(gate::Gate),
     Golden(golden::Golden),
@@ -45,8 +49,10 @@ fn main() -> ExitCode {
         | Task::Build(_)
         | Task::BuildImage(_)
         | Task::VerifyTags(_)
-        | Task::Forge(_) => images::run(),
+        | Task::Forge(_)
+        | Task::WriteDown(_) => images::run(),
         Task::Stage1(it) => it.run(),
+        Task::Stage2(_) | Task::Teardown(_) => stage2::run(),
         Task::Lab(it) => it.run(),
         Task::Gate(it) => it.run(),
         Task::Golden(it) => it.run(),

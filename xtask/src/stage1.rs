@@ -35,6 +35,13 @@ impl Stage1 {
     }
 }
 
+/// Builds and becomes the program behind the labs' commands, with the one behind the images' at hand.
+pub(crate) fn run_labs_with_images() -> anyhow::Result<ExitCode> {
+    let built = Built::packages(&["xtask-images"])?;
+    let images = [OsString::from("--images"), built.program("xtask-images")?.into()];
+    run_labs(images.into_iter().chain(env::args_os().skip(1)))
+}
+
 /// Builds and becomes the program behind the labs' commands.
 pub(crate) fn run_labs(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let built = Built::packages(cargo::LABS)?;

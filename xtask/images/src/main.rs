@@ -1,4 +1,4 @@
-//! What stands behind `cargo xtask doctor`, `build`, `build-image`, `verify-tags` and `forge`.
+//! What stands behind `cargo xtask doctor`, `build`, `build-image`, `verify-tags`, `forge` and `write-down`.
 //!
 //! A program of its own, since it links what the other commands should not have to compile.
 
@@ -30,6 +30,7 @@ enum Command {
     BuildImage(options::build_image::Options),
     VerifyTags(options::verify_tags::Options),
     Forge(options::forge::Options),
+    WriteDown(options::write_down::Options),
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -45,6 +46,7 @@ async fn main() -> ExitCode {
             Command::VerifyTags(it) => {
                 commands::verify_tags::run(&it, &root, &mut Stop::listen()?).await
             }
+            Command::WriteDown(it) => commands::write_down::run(&it, &root),
             Command::Forge(it) => commands::forge::run(&it, &root, &mut Stop::listen()?).await,
         }
     };

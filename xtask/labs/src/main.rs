@@ -1,4 +1,4 @@
-//! What stands behind `cargo xtask stage1` and `cargo xtask lab run`.
+//! What stands behind `cargo xtask stage1`, `stage2`, `teardown` and `lab run`.
 //!
 //! A program of its own, since it links a Kubernetes client and the other commands should not.
 
@@ -11,6 +11,8 @@ mod pages;
 mod process;
 mod signals;
 mod stage1;
+mod stage2;
+mod teardown;
 
 /// The programs that were built for this one.
 #[derive(Debug, Parser)]
@@ -34,12 +36,19 @@ struct Programs {
     /// The program `scheduler`.
     #[arg(long)]
     scheduler: PathBuf,
+    /// The program behind the images' commands, for those that need it.
+    #[arg(long)]
+    images: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// See one plugin change where pods go.
     Stage1(stage1::Options),
+    /// Run the image from the registry as a second scheduler.
+    Stage2(stage2::Options),
+    /// Remove what stages have left.
+    Teardown(teardown::Options),
     /// Run lab pages and compare.
     Run(pages::Options),
 }
@@ -56,6 +65,8 @@ async fn main() -> ExitCode {
     let Cli { programs, command } = Cli::parse();
     let outcome = match command {
         Command::Stage1(options) => stage1::run(options, programs).await,
+        Command::Stage2(options) => stage2::run(options, programs).await,
+        Command::Teardown(options) => teardown::run(options, programs).await,
         Command::Run(options) => pages::run(options, programs).await,
     };
     outcome.unwrap_or_else(|error| {

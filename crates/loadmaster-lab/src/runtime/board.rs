@@ -9,6 +9,9 @@ use super::user::User;
 use crate::store::rfc3339;
 use crate::values::{condition, condition_is_true, list};
 
+/// The annotation that says which process a container is, with the container's name after it.
+const PID: &str = "lab.loadmaster/pid.";
+
 /// The role of a container in its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -61,6 +64,8 @@ pub(super) struct Line {
     pub(super) ready: bool,
     pub(super) started: bool,
     pub(super) user: Option<User>,
+    /// The process on the lab's machine.
+    pub(super) pid: Option<u32>,
 }
 
 /// All containers of a pod, in its order, init containers first.
@@ -91,6 +96,7 @@ impl Board {
             ready: false,
             started: false,
             user: None,
+            pid: None,
         };
         let init = list(pod, "/spec/initContainers");
         let waits = if init.is_empty() { "ContainerCreating" } else { "PodInitializing" };
@@ -113,6 +119,9 @@ impl Board {
         let conditions = self.conditions(pod, now);
         let phase = self.phase(pod);
         let shown = |lines: &[&Line]| lines.iter().map(|it| it.shown()).collect::<Vec<_>>();
+        for line in &self.lines {
+            line.note_process(pod);
+        }
         let status = &mut pod["status"];
         status["phase"] = json!(phase);
         status["observedGeneration"] = generation;
@@ -238,6 +247,19 @@ impl Line {
         match self.role {
             Role::Init => matches!(&self.state, State::Terminated(ended) if ended.code == 0),
             _ => self.started,
+        }
+    }
+
+    /// Says by an annotation which process the container is, while it is one.
+    fn note_process(&self, pod: &mut Value) {
+        let key = format!("{PID}{}", self.name);
+        let annotations = &mut pod["metadata"]["annotations"];
+        match (self.pid, annotations.as_object_mut()) {
+            (Some(pid), _) => annotations[&key] = json!(pid.to_string()),
+            (None, Some(annotations)) => {
+                annotations.remove(&key);
+            }
+            (None, None) => {}
         }
     }
 

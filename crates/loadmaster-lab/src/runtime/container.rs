@@ -51,6 +51,7 @@ pub(super) async fn run(pod: Arc<Pod>, index: usize, mut deadline: Deadline) -> 
         pod.update(index, |line| {
             line.state = State::Terminated(ended.clone());
             (line.ready, line.started) = (line.role == Role::Init && code == 0, false);
+            line.pid = None;
         });
         if deadline.borrow().is_some() || !is_started_again(&pod.object(), index, &pod, code) {
             return code;

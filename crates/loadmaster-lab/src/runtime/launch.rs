@@ -79,6 +79,7 @@ pub(super) async fn launch(
         line.image_id.clone_from(&image.id);
         line.container_id.clone_from(&container_id);
         line.user = Some(user);
+        line.pid = process.pid();
     });
     Ok(Launched { process, log, container_id, started })
 }

@@ -59,6 +59,11 @@ impl Process {
         status.map_or(255, code)
     }
 
+    /// The process on the machine: the program, or the `bwrap` that it dies with.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Asks it to end. Under `bwrap` that is the one process inside, and not `bwrap` itself, whose
     /// end would kill it.
     pub(super) fn terminate(&self) {

@@ -138,6 +138,8 @@ while :; do sleep 0.05; done"#;
     assert!(status["containerID"].as_str().unwrap().starts_with("process://"));
     assert!(status["imageID"].as_str().unwrap().starts_with("forge.lab:5000/test/app@sha256:"));
     bench.until(|it| condition_is_true(it, "Ready")).await;
+    let pid = pod["metadata"]["annotations"]["lab.loadmaster/pid.c"].as_str().unwrap();
+    assert!(std::path::Path::new("/proc").join(pid).exists());
     let printed = bench.printed(&pod, "\n").await;
     assert_eq!(printed, "hello from p to p!, content\n");
     let reasons: Vec<String> = bench.events().into_iter().map(|it| it.0).collect();

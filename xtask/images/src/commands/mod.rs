@@ -8,6 +8,7 @@ mod prepare;
 mod registry;
 mod results;
 pub(crate) mod verify_tags;
+pub(crate) mod write_down;
 
 use xtask_images::{
     assemble::{ArchiveError, AssembleError, BillError},

@@ -136,6 +136,11 @@ impl Ledger {
         self.measurements.push(measurement);
     }
 
+    /// All measurements, the latest last.
+    pub fn all(&self) -> &[Measurement] {
+        &self.measurements
+    }
+
     /// The most memory that such a build took.
     pub fn memory(&self, what: &What) -> Option<Size> {
         self.of(what).map(|it| it.peak_memory_bytes).max()

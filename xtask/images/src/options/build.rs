@@ -42,7 +42,7 @@ pub(crate) struct Effort {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) jobs: Option<u32>,
     /// A Rust compiler for a platform other than the workspace's, as `linux/arm64=PATH`.
-    #[arg(long, value_name = "PLATFORM=PATH")]
+    #[arg(long, value_name = "PLATFORM=PATH", env = "XTASK_RUSTC", value_delimiter = ',')]
     pub(crate) rustc: Vec<String>,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "HOST[:PORT]", default_value = "forge.lab:5000")]
     pub(crate) registry: String,
     /// A Rust compiler for a platform other than the workspace's, as `linux/arm64=PATH`.
-    #[arg(long, value_name = "PLATFORM=PATH")]
+    #[arg(long, value_name = "PLATFORM=PATH", env = "XTASK_RUSTC", value_delimiter = ',')]
     pub(crate) rustc: Vec<String>,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Output::Table)]

@@ -5,3 +5,4 @@ pub(crate) mod build_image;
 pub(crate) mod doctor;
 pub(crate) mod forge;
 pub(crate) mod verify_tags;
+pub(crate) mod write_down;

@@ -23,18 +23,18 @@ const IMAGE: &str = "registry.k8s.io/pause:3.9";
 /// What the API server says of a pod's placement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Scheduled {
+pub(crate) struct Scheduled {
     /// The scheduler that the pod chose.
-    pub(super) scheduler: String,
+    pub(crate) scheduler: String,
     /// The pod.
-    pub(super) pod: String,
+    pub(crate) pod: String,
     /// The event's text.
-    pub(super) message: String,
+    pub(crate) message: String,
 }
 
 /// The cluster, and what stage 1 made in it.
 #[derive(Clone)]
-pub(super) struct Cluster {
+pub(crate) struct Cluster {
     client: Client,
     namespaces: Api<Namespace>,
     deployments: Api<Deployment>,
@@ -42,7 +42,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) fn new(client: Client) -> Self {
+    pub(crate) fn new(client: Client) -> Self {
         Self {
             namespaces: Api::all(client.clone()),
             deployments: Api::namespaced(client.clone(), NAMESPACE),
@@ -52,7 +52,7 @@ impl Cluster {
     }
 
     /// The names of all nodes.
-    pub(super) async fn nodes(&self) -> anyhow::Result<Vec<String>> {
+    pub(crate) async fn nodes(&self) -> anyhow::Result<Vec<String>> {
         let nodes = Api::<Node>::all(self.client.clone()).list(&ListParams::default()).await;
         let nodes = nodes.context("cannot list the nodes")?;
         Ok(nodes.iter().map(ResourceExt::name_any).collect())
@@ -62,7 +62,7 @@ impl Cluster {
     ///
     /// # Errors
     /// [`UserError`] when it exists and holds a deployment of our name, which is somebody else's.
-    pub(super) async fn create_namespace(&self) -> anyhow::Result<bool> {
+    pub(crate) async fn create_namespace(&self) -> anyhow::Result<bool> {
         let found = self.namespaces.get_opt(NAMESPACE).await;
         if found.context("cannot look for the namespace sched-lab")?.is_none() {
             let namespace = object(json!({"metadata": {"name": NAMESPACE}}))?;
@@ -81,7 +81,7 @@ impl Cluster {
     }
 
     /// Creates the deployment, its pods choosing `scheduler` and carrying `label_key: spread`.
-    pub(super) async fn create_deployment(
+    pub(crate) async fn create_deployment(
         &self,
         scheduler: &str,
         replicas: u32,
@@ -108,18 +108,18 @@ impl Cluster {
     }
 
     /// The deployment's pods as they are now.
-    pub(super) async fn pods(&self) -> anyhow::Result<Vec<Pod>> {
+    pub(crate) async fn pods(&self) -> anyhow::Result<Vec<Pod>> {
         let params = ListParams::default().labels(&format!("app={NAME}"));
         Ok(self.pods.list(&params).await.context("cannot list the pods of spread")?.items)
     }
 
     /// Whether no pod of the deployment is left.
-    pub(super) async fn are_gone(&self) -> anyhow::Result<bool> {
+    pub(crate) async fn are_gone(&self) -> anyhow::Result<bool> {
         Ok(self.pods().await?.is_empty())
     }
 
     /// The `Scheduled` events of `pods`.
-    pub(super) async fn scheduled_events(&self, pods: &[Pod]) -> anyhow::Result<Vec<Scheduled>> {
+    pub(crate) async fn scheduled_events(&self, pods: &[Pod]) -> anyhow::Result<Vec<Scheduled>> {
         let params = ListParams::default().fields("reason=Scheduled");
         let events = Api::<Event>::namespaced(self.client.clone(), NAMESPACE).list(&params).await;
         let events = events.context("cannot list the events")?;
@@ -140,7 +140,7 @@ impl Cluster {
     }
 
     /// Deletes the deployment; its pods follow.
-    pub(super) async fn delete_deployment(&self) -> anyhow::Result<()> {
+    pub(crate) async fn delete_deployment(&self) -> anyhow::Result<()> {
         match self.deployments.delete(NAME, &DeleteParams::background()).await {
             Err(error) if !is_not_found(&error) => {
                 Err(error).context("cannot delete the deployment spread")
@@ -150,7 +150,7 @@ impl Cluster {
     }
 
     /// Deletes the namespace and all that is in it.
-    pub(super) async fn delete_namespace(&self) -> anyhow::Result<()> {
+    pub(crate) async fn delete_namespace(&self) -> anyhow::Result<()> {
         match self.namespaces.delete(NAMESPACE, &DeleteParams::background()).await {
             Err(error) if !is_not_found(&error) => {
                 Err(error).context("cannot delete the namespace sched-lab")
@@ -160,7 +160,7 @@ impl Cluster {
     }
 
     /// Whether the namespace is gone.
-    pub(super) async fn namespace_is_gone(&self) -> anyhow::Result<bool> {
+    pub(crate) async fn namespace_is_gone(&self) -> anyhow::Result<bool> {
         let found = self.namespaces.get_opt(NAMESPACE).await;
         Ok(found.context("cannot look for the namespace sched-lab")?.is_none())
     }
@@ -170,7 +170,7 @@ impl Cluster {
 ///
 /// # Errors
 /// When a pod has no node.
-pub(super) fn per_node(nodes: &[String], pods: &[Pod]) -> anyhow::Result<BTreeMap<String, usize>> {
+pub(crate) fn per_node(nodes: &[String], pods: &[Pod]) -> anyhow::Result<BTreeMap<String, usize>> {
     let mut counts: BTreeMap<String, usize> = nodes.iter().map(|it| (it.clone(), 0)).collect();
     for pod in pods {
         match node_of(pod) {
@@ -182,12 +182,12 @@ pub(super) fn per_node(nodes: &[String], pods: &[Pod]) -> anyhow::Result<BTreeMa
 }
 
 /// The node that a pod is bound to.
-pub(super) fn node_of(pod: &Pod) -> Option<&str> {
+pub(crate) fn node_of(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref().filter(|it| !it.is_empty())
 }
 
 /// Why pods wait, each reason once with the number of pods.
-pub(super) fn why_pending(pods: &[Pod]) -> String {
+pub(crate) fn why_pending(pods: &[Pod]) -> String {
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for pod in pods.iter().filter(|it| node_of(it).is_none()) {
         let conditions = pod.status.iter().flat_map(|it| it.conditions.iter().flatten());

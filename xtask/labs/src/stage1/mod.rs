@@ -1,38 +1,30 @@
 //! `cargo xtask stage1`: the same deployment by the default scheduler, then by a second one.
 
-mod cluster;
+pub(crate) mod cluster;
 mod options;
-mod profile;
-mod progress;
-mod report;
-mod site;
-mod source;
+pub(crate) mod profile;
+pub(crate) mod progress;
+pub(crate) mod report;
+pub(crate) mod site;
+pub(crate) mod source;
+pub(crate) mod workload;
 
-use std::{
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
-use k8s_openapi::api::core::v1::Pod;
 
 use cluster::Cluster;
 pub(crate) use options::Options;
 use options::Output;
 use profile::Profile;
-use progress::{Progress, note};
+use progress::note;
 use report::{Placement, Report};
 use site::{Access, Site};
+use workload::{Made, Workload, undo};
 
 use crate::{Programs, UserError, signals::Stop};
 
-const DEFAULT_SCHEDULER: &str = "default-scheduler";
-/// How often the API server is asked how far things are.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long events may come after the binding that they tell of.
-const EVENT_PATIENCE: Duration = Duration::from_secs(10);
-/// How long removing things from somebody's cluster may take.
-const REMOVAL_PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
 /// Runs the stage and removes all traces, whatever happens.
 pub(crate) async fn run(options: Options, programs: Programs) -> anyhow::Result<ExitCode> {
@@ -41,7 +33,8 @@ pub(crate) async fn run(options: Options, programs: Programs) -> anyhow::Result<
     let points = source::served(&programs.root, &profile.plugins)?;
     let mut stop = Stop::listen()?;
     let mut stage = Stage {
-        site: Site::prepare(&options, programs)?,
+        root: programs.root.clone(),
+        site: Site::prepare("stage1", options.keep, programs)?,
         timeout: Duration::from_secs(options.timeout),
         access: None,
         made: Vec::new(),
@@ -82,15 +75,9 @@ pub(crate) async fn run(options: Options, programs: Programs) -> anyhow::Result<
     Ok(ExitCode::from(1))
 }
 
-/// A thing that was made in somebody's cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Made {
-    Namespace,
-    Deployment,
-}
-
 /// A run of the stage.
 struct Stage {
+    root: PathBuf,
     options: Options,
     profile: Profile,
     timeout: Duration,
@@ -103,10 +90,11 @@ impl Stage {
     /// Does everything up to the last pod's event.
     async fn play(&mut self) -> anyhow::Result<(Vec<String>, Placement, Placement)> {
         let access = if self.options.is_foreign() {
-            self.site.find_cluster(&self.options)?
+            self.site
+                .find_cluster(self.options.kubeconfig.as_deref(), self.options.context.as_deref())?
         } else {
             note(&format!("Starting a lab cluster of {} nodes …", self.options.nodes));
-            self.site.start_lab(self.options.nodes).await?
+            self.site.start_lab(self.options.nodes, &[]).await?
         };
         let cluster = Cluster::new(access.client().await?);
         self.access = Some((access.clone(), cluster.clone()));
@@ -121,94 +109,16 @@ impl Stage {
         if cluster.create_namespace().await? {
             self.made.push(Made::Namespace);
         }
-        let default = self.place(&cluster, &nodes, DEFAULT_SCHEDULER).await?;
-        cluster.delete_deployment().await?;
-        self.until_gone(&cluster).await?;
-        self.made.retain(|it| *it != Made::Deployment);
-        let second = self.place(&cluster, &nodes, &profile.scheduler_name).await?;
-        Ok((nodes, default, second))
-    }
-
-    /// Creates the deployment for `scheduler`, waits until all its pods are bound, and counts.
-    async fn place(
-        &mut self,
-        cluster: &Cluster,
-        nodes: &[String],
-        scheduler: &str,
-    ) -> anyhow::Result<Placement> {
-        let replicas = self.options.replicas;
         self.made.push(Made::Deployment);
-        cluster.create_deployment(scheduler, replicas, &self.profile.label_key).await?;
-        self.until_bound(cluster, scheduler).await?;
-        // Read once more: the counts are those of the API server at one moment, all pods bound.
-        let pods = cluster.pods().await?;
-        let counts = cluster::per_node(nodes, &pods)?;
-        let begun = Instant::now();
-        let mut events = cluster.scheduled_events(&pods).await?;
-        while events.len() < pods.len() && begun.elapsed() < EVENT_PATIENCE {
-            tokio::time::sleep(LOOK_EVERY).await;
-            events = cluster.scheduled_events(&pods).await?;
-        }
-        Ok(Placement { scheduler: scheduler.to_owned(), counts, events })
-    }
-
-    async fn until_bound(&mut self, cluster: &Cluster, scheduler: &str) -> anyhow::Result<()> {
-        let wanted = u64::from(self.options.replicas);
-        let what = format!("{wanted} pods for {scheduler}: bound");
-        let mut progress = Progress::new(&what, wanted);
-        let begun = Instant::now();
-        loop {
-            let pods = cluster.pods().await?;
-            let is_bound = |it: &&Pod| cluster::node_of(it).is_some();
-            let bound = pods.iter().filter(is_bound).count() as u64;
-            progress.at(bound);
-            if bound == wanted && pods.len() as u64 == wanted {
-                return Ok(());
-            }
-            self.site.check()?;
-            if begun.elapsed() > self.timeout {
-                drop(progress);
-                return Err(UserError(self.why_not_bound(&pods, scheduler)).into());
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-    }
-
-    /// An explanation of pods that stay pending.
-    fn why_not_bound(&self, pods: &[Pod], scheduler: &str) -> String {
-        let seconds = self.timeout.as_secs();
-        let why = cluster::why_pending(pods);
-        let mut words = String::new();
-        if scheduler != DEFAULT_SCHEDULER {
-            words = format!("\nthe scheduler's last words:\n{}", self.site.scheduler_words());
-        }
-        format!(
-            "after {seconds} s not all pods of {scheduler} are bound:\n{why}{words}\n\nhint: see \
-             whether the cluster has room for the pods; --timeout SECONDS gives them longer"
-        )
-    }
-
-    async fn until_gone(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
-        let all = u64::from(self.options.replicas);
-        let mut progress = Progress::new("the pods of the first deployment: gone", all);
-        let begun = Instant::now();
-        loop {
-            let left = cluster.pods().await?.len() as u64;
-            progress.at(all.saturating_sub(left));
-            if left == 0 {
-                return Ok(());
-            }
-            self.site.check()?;
-            if begun.elapsed() > self.timeout {
-                drop(progress);
-                let seconds = self.timeout.as_secs();
-                let text = format!(
-                    "after {seconds} s {left} pods of the deleted deployment are still there.\n\nhint: --timeout SECONDS gives them longer"
-                );
-                return Err(UserError(text).into());
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
+        let workload = Workload {
+            cluster: &cluster,
+            replicas: self.options.replicas,
+            label_key: &profile.label_key,
+            timeout: self.timeout,
+        };
+        let second = &profile.scheduler_name;
+        let (default, second) = workload.compare(&nodes, second, &mut self.site).await?;
+        Ok((nodes, default, second))
     }
 
     /// What people call the cluster.
@@ -222,6 +132,7 @@ impl Stage {
             Output::Table => anstream::print!("{report}"),
             Output::Json => anstream::println!("{}", report.json()?),
         }
+        report.keep(&self.root, "stage1")?;
         let Some(file) = &self.options.write_down else { return Ok(()) };
         std::fs::write(file, report.markdown())
             .with_context(|| format!("cannot write {}", file.display()))?;
@@ -255,25 +166,4 @@ impl Stage {
         self.site.clear()?;
         left
     }
-}
-
-/// Removes what was made in somebody's cluster.
-async fn undo(cluster: &Cluster, made: &[Made]) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    if made.contains(&Made::Deployment) {
-        cluster.delete_deployment().await?;
-        while !cluster.are_gone().await? && begun.elapsed() < REMOVAL_PATIENCE {
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-    }
-    if made.contains(&Made::Namespace) {
-        cluster.delete_namespace().await?;
-        while !cluster.namespace_is_gone().await? {
-            if begun.elapsed() > REMOVAL_PATIENCE {
-                anyhow::bail!("the namespace sched-lab is deleted, but not gone yet");
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-    }
-    Ok(())
 }

@@ -12,17 +12,17 @@ use crate::UserError;
 
 /// The first profile of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Profile {
+pub(crate) struct Profile {
     /// Where it was read.
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// By which name pods choose it.
-    pub(super) scheduler_name: String,
+    pub(crate) scheduler_name: String,
     /// The plugins that it adds, each with the points that it is named at; `multiPoint` for all.
-    pub(super) plugins: Vec<(String, String)>,
+    pub(crate) plugins: Vec<(String, String)>,
     /// The label by which Concentrate counts.
-    pub(super) label_key: String,
+    pub(crate) label_key: String,
     /// The file's text.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 #[derive(Deserialize)]
@@ -46,7 +46,7 @@ impl Profile {
     ///
     /// # Errors
     /// [`UserError`] when there is none, or none that a pod could choose beside the default.
-    pub(super) fn read(file: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(file: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(file).map_err(|error| {
             let file = file.display();
             UserError(format!("cannot read the profile {file}: {error}.\n\nhint: name a KubeSchedulerConfiguration with --profile FILE"))
@@ -83,7 +83,7 @@ impl Profile {
     }
 
     /// The names of the plugins that it adds, for people.
-    pub(super) fn plugin_names(&self) -> String {
+    pub(crate) fn plugin_names(&self) -> String {
         let mut names: Vec<&str> = self.plugins.iter().map(|(name, _)| name.as_str()).collect();
         names.dedup();
         if names.is_empty() { self.scheduler_name.clone() } else { names.join(", ") }

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// One thing that takes a while.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     what: String,
     last: Option<u64>,
@@ -19,7 +19,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Begins to tell about `what`, which is done at `total`.
-    pub(super) fn new(what: &str, total: u64) -> Self {
+    pub(crate) fn new(what: &str, total: u64) -> Self {
         let bar = stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg} [{bar:24}] {pos}/{len}");
             let bar = ProgressBar::new(total);
@@ -32,7 +32,7 @@ impl Progress {
     }
 
     /// Tells how far it is.
-    pub(super) fn at(&mut self, position: u64) {
+    pub(crate) fn at(&mut self, position: u64) {
         if let Some(bar) = &self.bar {
             bar.set_position(position);
         } else if self.last != Some(position) {
@@ -53,6 +53,6 @@ impl Drop for Progress {
 }
 
 /// Tells one thing.
-pub(super) fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     eprintln!("{text}");
 }

@@ -3,7 +3,8 @@
 use std::{
     collections::BTreeMap,
     fmt::{self, Write as _},
-    path::PathBuf,
+    fs,
+    path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
@@ -15,13 +16,13 @@ use super::{cluster::Scheduled, profile::Profile, source::Served};
 /// Where the pods of one scheduler went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Placement {
+pub(crate) struct Placement {
     /// The scheduler.
-    pub(super) scheduler: String,
+    pub(crate) scheduler: String,
     /// Pods by node, as the API server had them.
-    pub(super) counts: BTreeMap<String, usize>,
+    pub(crate) counts: BTreeMap<String, usize>,
     /// The `Scheduled` events of the pods.
-    pub(super) events: Vec<Scheduled>,
+    pub(crate) events: Vec<Scheduled>,
 }
 
 impl Placement {
@@ -38,7 +39,7 @@ impl Placement {
 /// What was seen.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Report {
+pub(crate) struct Report {
     /// Of this form; 1.
     version: u32,
     cluster: String,
@@ -48,13 +49,13 @@ pub(super) struct Report {
     placements: [Placement; 2],
     extension_points: Vec<Served>,
     /// Whether the second placement is more concentrated than the first.
-    pub(super) changed: bool,
+    pub(crate) changed: bool,
     #[serde(skip)]
     profile_text: String,
 }
 
 impl Report {
-    pub(super) fn new(
+    pub(crate) fn new(
         profile: &Profile,
         cluster: String,
         nodes: Vec<String>,
@@ -75,8 +76,13 @@ impl Report {
         }
     }
 
-    pub(super) fn json(&self) -> anyhow::Result<String> {
+    pub(crate) fn json(&self) -> anyhow::Result<String> {
         serde_json::to_string_pretty(self).context("cannot write the report")
+    }
+
+    /// Keeps the report in target/stages, where `cargo xtask write-down` finds it.
+    pub(crate) fn keep(&self, root: &Path, stage: &str) -> anyhow::Result<()> {
+        keep(root, stage, &self.json()?)
     }
 
     /// One sentence on what came out.
@@ -92,7 +98,7 @@ impl Report {
     }
 
     /// What to look at when nothing changed.
-    pub(super) fn explanation(&self) -> String {
+    pub(crate) fn explanation(&self) -> String {
         let [default, second] = &self.placements;
         format!(
             "error: placement did not change: check normalisation first.\nThe fullest node has {} \
@@ -127,7 +133,7 @@ impl Report {
     }
 
     /// The write-down.
-    pub(super) fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let mut text = format!("# Stage 1: {} and where pods go\n\n", self.plugins);
         let [_, pods] = &self.placements;
         let (total, cluster) = (pods.total(), &self.cluster);
@@ -162,6 +168,15 @@ impl Report {
     }
 }
 
+/// Keeps what a stage saw in target/stages.
+pub(crate) fn keep(root: &Path, stage: &str, json: &str) -> anyhow::Result<()> {
+    let folder = root.join("target/stages");
+    let file = folder.join(format!("{stage}.json"));
+    fs::create_dir_all(&folder)
+        .and_then(|()| fs::write(&file, json))
+        .with_context(|| format!("cannot write {}", file.display()))
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new();
@@ -194,8 +209,6 @@ impl fmt::Display for Report {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::stage1::source::Place;
 

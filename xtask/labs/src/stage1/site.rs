@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use super::{Options, profile::Profile};
+use super::{profile::Profile, workload::Watched};
 use crate::{
     Programs, UserError,
     process::{Process, tied},
@@ -27,7 +27,7 @@ const LAB_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The processes and files of a run. Dropping it ends and removes them.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(crate) struct Site {
     programs: Programs,
     // Fields are dropped in this order: whoever talks to the cluster goes first.
     scheduler: Option<Process>,
@@ -39,11 +39,11 @@ pub(super) struct Site {
 
 /// How to reach a cluster.
 #[derive(Clone, Debug)]
-pub(super) struct Access {
+pub(crate) struct Access {
     /// A kubeconfig whose current context is the cluster.
-    pub(super) kubeconfig: PathBuf,
+    pub(crate) kubeconfig: PathBuf,
     /// What people call it.
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 /// What `lab up --output json` prints.
@@ -55,26 +55,31 @@ struct LabFacts {
 
 impl Site {
     /// A place for files, in the repository's target folder if they are to stay.
-    pub(super) fn prepare(options: &Options, programs: Programs) -> anyhow::Result<Self> {
+    pub(crate) fn prepare(stage: &str, keep: bool, programs: Programs) -> anyhow::Result<Self> {
         let target = programs.root.join("target");
         let mut scratch = tempfile::Builder::new();
-        let scratch = scratch.prefix("loadmaster-stage1-");
-        let made = if options.keep {
+        let prefix = format!("loadmaster-{stage}-");
+        let scratch = scratch.prefix(&prefix);
+        let made = if keep {
             fs::create_dir_all(&target).and_then(|()| scratch.tempdir_in(&target))
         } else {
             scratch.tempdir()
         };
         let scratch = made.context("cannot make a folder for temporary files")?;
-        let state_dir = if options.keep { target.join("lab") } else { scratch.path().join("lab") };
-        Ok(Self { programs, scheduler: None, lab: None, state_dir, scratch, keep: options.keep })
+        let state_dir = if keep { target.join("lab") } else { scratch.path().join("lab") };
+        Ok(Self { programs, scheduler: None, lab: None, state_dir, scratch, keep })
     }
 
-    /// Starts a lab cluster.
-    pub(super) async fn start_lab(&mut self, nodes: u32) -> anyhow::Result<Access> {
+    /// Starts a lab cluster, with further options for `lab up`.
+    pub(crate) async fn start_lab(
+        &mut self,
+        nodes: u32,
+        further: &[String],
+    ) -> anyhow::Result<Access> {
         let mut command = self.child(&self.programs.lab);
         command.args(["up", "--output", "json", "--nodes", &nodes.to_string()]);
         command.arg("--scheduler").arg(&self.programs.scheduler);
-        command.arg("--state-dir").arg(&self.state_dir);
+        command.arg("--state-dir").arg(&self.state_dir).args(further);
         command.stdout(Stdio::piped());
         let log = self.scratch.path().join("lab.log");
         let lab = self.lab.insert(Process::start("lab cluster", command, &log)?);
@@ -97,8 +102,12 @@ impl Site {
 
     /// Finds somebody's cluster as kubectl would, and notes the choice in a kubeconfig that both
     /// this program and the scheduler use.
-    pub(super) fn find_cluster(&self, options: &Options) -> anyhow::Result<Access> {
-        let read = match &options.kubeconfig {
+    pub(crate) fn find_cluster(
+        &self,
+        kubeconfig: Option<&Path>,
+        context: Option<&str>,
+    ) -> anyhow::Result<Access> {
+        let read = match kubeconfig {
             Some(file) => Kubeconfig::read_from(file),
             None => Kubeconfig::read(),
         };
@@ -106,8 +115,8 @@ impl Site {
             let hint = "name a kubeconfig that exists with --kubeconfig FILE, or leave it and --context out for a lab cluster";
             UserError(format!("cannot read the kubeconfig: {}.\n\nhint: {hint}", chain(&error)))
         })?;
-        if let Some(context) = &options.context {
-            config.current_context = Some(context.clone());
+        if let Some(context) = context {
+            config.current_context = Some(context.to_owned());
         }
         let context = config.current_context.clone().unwrap_or_default();
         if !config.contexts.iter().any(|it| it.name == context) {
@@ -128,7 +137,7 @@ impl Site {
     }
 
     /// Starts the second scheduler, from outside the cluster.
-    pub(super) fn start_scheduler(
+    pub(crate) fn start_scheduler(
         &mut self,
         profile: &Profile,
         access: &Access,
@@ -141,25 +150,13 @@ impl Site {
         Ok(())
     }
 
-    /// Fails if one of the processes has ended.
-    pub(super) fn check(&mut self) -> anyhow::Result<()> {
-        for process in self.scheduler.iter_mut().chain(&mut self.lab) {
-            if let Some(status) = process.ended()? {
-                let words = process.last_words();
-                let text = format!("the {} ended ({status}):\n\n{words}", process.name());
-                return Err(UserError(text).into());
-            }
-        }
-        Ok(())
-    }
-
-    /// The last that the second scheduler wrote.
-    pub(super) fn scheduler_words(&self) -> String {
-        self.scheduler.as_ref().map(Process::last_words).unwrap_or_default()
+    /// The folder for temporary files.
+    pub(crate) fn scratch(&self) -> &Path {
+        self.scratch.path()
     }
 
     /// Leaves everything running and says how to use and how to stop it.
-    pub(super) fn leave(mut self, access: &Access) -> String {
+    pub(crate) fn leave(mut self, access: &Access) -> String {
         let mut pid = 0;
         if let Some(scheduler) = &mut self.scheduler {
             pid = scheduler.pid();
@@ -178,8 +175,16 @@ impl Site {
         )
     }
 
+    /// Leaves everything running when this value goes.
+    pub(crate) fn keep(mut self) {
+        for process in self.scheduler.iter_mut().chain(&mut self.lab) {
+            process.keep();
+        }
+        let _stays = self.scratch.keep();
+    }
+
     /// Ends the processes, the scheduler first, and removes the files.
-    pub(super) fn clear(mut self) -> anyhow::Result<()> {
+    pub(crate) fn clear(mut self) -> anyhow::Result<()> {
         for mut process in self.scheduler.take().into_iter().chain(self.lab.take()) {
             process.end(Signal::TERM)?;
         }
@@ -192,9 +197,27 @@ impl Site {
     }
 }
 
+impl Watched for Site {
+    /// Fails if one of the processes has ended.
+    fn check(&mut self) -> anyhow::Result<()> {
+        for process in self.scheduler.iter_mut().chain(&mut self.lab) {
+            if let Some(status) = process.ended()? {
+                let words = process.last_words();
+                let text = format!("the {} ended ({status}):\n\n{words}", process.name());
+                return Err(UserError(text).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn scheduler_words(&self) -> String {
+        self.scheduler.as_ref().map(Process::last_words).unwrap_or_default()
+    }
+}
+
 impl Access {
     /// A client of the cluster.
-    pub(super) async fn client(&self) -> anyhow::Result<Client> {
+    pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         let config =
             Kubeconfig::read_from(&self.kubeconfig).context("cannot read the kubeconfig")?;
         let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 /// A line of the repository's source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The file, from the repository's root.
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// The line, counted from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
 }
 
 impl std::fmt::Display for Place {
@@ -26,20 +26,20 @@ impl std::fmt::Display for Place {
 /// A point that a plugin serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Served {
+pub(crate) struct Served {
     /// The plugin.
-    pub(super) plugin: String,
+    pub(crate) plugin: String,
     /// The extension point.
-    pub(super) point: String,
+    pub(crate) point: String,
     /// The line that declares the point.
-    pub(super) declared_at: Place,
+    pub(crate) declared_at: Place,
     /// The line where the plugin's implementation begins.
-    pub(super) implemented_at: Place,
+    pub(crate) implemented_at: Place,
 }
 
 /// Finds the points of a profile's `plugins` whose implementation is in the repository at `root`. A
 /// plugin named at `multiPoint` serves what it implements.
-pub(super) fn served(root: &Path, plugins: &[(String, String)]) -> anyhow::Result<Vec<Served>> {
+pub(crate) fn served(root: &Path, plugins: &[(String, String)]) -> anyhow::Result<Vec<Served>> {
     let mut files = Vec::new();
     rust_files(&root.join("crates"), &mut files)?;
     files.sort();

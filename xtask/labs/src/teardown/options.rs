@@ -1,0 +1,20 @@
+//! The options of `cargo xtask teardown`, shared with the command that builds this program.
+
+use clap::Args;
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo xtask teardown
+  cargo xtask teardown --dry-run
+
+Images stay: in target/images and in the registry's own folder, target/forge/data. To remove those too:
+  cargo xtask forge down --delete-data && rm -r target/images";
+
+/// Remove what stages have left: clusters, registries, namespaces, files. Images are kept.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// Print what would be removed and remove nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
