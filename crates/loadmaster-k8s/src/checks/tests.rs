@@ -102,6 +102,10 @@ async fn a_kind_that_is_not_served_is_told_with_its_readers() {
     let lacking = lacking(&server.rest(), &readers).await.unwrap();
     let lines: Vec<_> = lacking.iter().map(ToString::to_string).collect();
     assert_eq!(lines, ["resourceclaims of resource.k8s.io/v1, read by DynamicResources"]);
+    let mut claims = need("resourceclaims", &["list"], "DynamicResources");
+    claims.scope.group = "resource.k8s.io".to_owned();
+    assert!(lacking[0].excuses(&claims));
+    assert!(!lacking[0].excuses(&need("pods", &["list"], "every decision")));
 }
 
 fn held(renewed: &str) -> LeaseState {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::{
     kind::Kind,
+    needs::Need,
     rest::{CallError, Rest},
 };
 
@@ -30,6 +31,14 @@ pub struct Lacking {
     pub kind: Kind,
     /// Who reads it.
     pub readers: BTreeSet<&'static str>,
+}
+
+impl Lacking {
+    /// Whether the need is about this kind alone: of what is not served nothing need be allowed.
+    pub fn excuses(&self, need: &Need) -> bool {
+        let group = self.kind.api_version().split_once('/').map_or("", |it| it.0);
+        need.scope.group == group && need.scope.resource == self.kind.plural()
+    }
 }
 
 impl std::fmt::Display for Lacking {

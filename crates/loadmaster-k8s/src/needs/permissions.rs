@@ -216,17 +216,18 @@ impl Needs {
         self.add(own, &["get", "update"], "leader election");
     }
 
+    /// Who may not ask the cluster believes nobody, and schedules all the same.
     fn serving(&mut self) {
         let reviews = [
             ("authentication.k8s.io", "tokenreviews"),
             ("authorization.k8s.io", "subjectaccessreviews"),
         ];
         for (group, resource) in reviews {
-            self.add(Scope::all(group, resource), &["create"], "serving");
+            self.wish(Scope::all(group, resource), "create", "serving");
         }
         let authorities =
             Scope::of("", "configmaps", "kube-system", "extension-apiserver-authentication");
-        self.add(authorities, &["get"], "serving");
+        self.wish(authorities, "get", "serving");
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::bail;
 use jiff::Timestamp;
 use loadmaster_k8s::{
-    checks::{self, LeaseState, SUPPORTED_MINORS, Subject, Team},
+    checks::{self, Lacking, LeaseState, SUPPORTED_MINORS, Subject, Team},
     client::Cluster,
     kind::Kind,
     needs::Need,
@@ -38,16 +38,18 @@ impl StartChecks {
     /// Permissions that are missing: the verb, the resource, and who needs it.
     pub(crate) async fn run(&self, cluster: &Cluster, host: &str) -> anyhow::Result<()> {
         let rest = cluster.rest.with_limit(LIMIT);
-        self.permissions(&rest).await?;
-        self.versions(&rest, &cluster.version).await;
+        let lacking = self.versions(&rest, &cluster.version).await;
+        self.permissions(&rest, &lacking).await?;
         let now = Timestamp::now();
         let held = self.lease(&rest, now).await;
         self.rivals(&rest, host, held, now).await;
         Ok(())
     }
 
-    async fn permissions(&self, rest: &Rest) -> anyhow::Result<()> {
-        let missing = match checks::missing(rest, &self.needs, &Subject::Oneself).await {
+    async fn permissions(&self, rest: &Rest, lacking: &[Lacking]) -> anyhow::Result<()> {
+        let needs = self.needs.iter().filter(|need| !lacking.iter().any(|it| it.excuses(need)));
+        let needs: Vec<_> = needs.cloned().collect();
+        let missing = match checks::missing(rest, &needs, &Subject::Oneself).await {
             Ok(missing) => missing,
             Err(error) => {
                 tracing::warn!(%error, "cannot find out what this scheduler may do");
@@ -75,7 +77,8 @@ impl StartChecks {
         format!("scheduler manifests --config {file} | kubectl apply -f -")
     }
 
-    async fn versions(&self, rest: &Rest, version: &str) {
+    /// Says what is odd about the server; which of the kinds that are read it does not serve.
+    async fn versions(&self, rest: &Rest, version: &str) -> Vec<Lacking> {
         let supported = checks::minor(version).is_some_and(|it| SUPPORTED_MINORS.contains(&it));
         if !supported {
             tracing::warn!(
@@ -86,17 +89,14 @@ impl StartChecks {
                 SUPPORTED_MINORS.end()
             );
         }
-        match checks::lacking(rest, &self.readers).await {
-            Ok(lacking) => {
-                for it in lacking {
-                    tracing::warn!(
-                        version,
-                        "this server does not serve {it}, to whom there are none"
-                    );
-                }
-            }
-            Err(error) => tracing::warn!(%error, "cannot find out what this server serves"),
+        let lacking = checks::lacking(rest, &self.readers).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot find out what this server serves");
+            Vec::new()
+        });
+        for it in &lacking {
+            tracing::warn!(version, "this server does not serve {it}: to them there are none");
         }
+        lacking
     }
 
     /// The lease to contend for, as it stands; says who holds it.

@@ -110,8 +110,7 @@ async fn a_scheduler_without_permissions_names_them_and_with_the_manifests_it_sc
     std::fs::write(&file, text).unwrap();
     apply(&lab, &file).await;
     lab.add_node("n1");
-    let mut scheduler = Scheduler::start(&args);
-    scheduler.says("scheduling begins").await;
+    let _scheduler = Scheduler::start(&args);
     lab.add_pod("web", "mine", json!({}));
     assert_eq!(lab.node_of("web").await, "n1");
     lab.event("web", "Scheduled").await;

@@ -183,12 +183,14 @@ async fn leases(rest: &Rest, patient: &Patient, now: Timestamp, findings: &mut F
 }
 
 async fn permissions(rest: &Rest, patient: &Patient, findings: &mut Findings) {
-    match checks::missing(rest, &patient.needs, &patient.whose).await {
-        Ok(missing) => findings.missing = missing,
-        Err(error) => findings.unknown.push(format!("what is permitted: {error}")),
-    }
     match checks::lacking(rest, &patient.readers).await {
         Ok(lacking) => findings.lacking = lacking,
         Err(error) => findings.unknown.push(format!("what the server serves: {error}")),
+    }
+    let excused = |need: &&Need| findings.lacking.iter().any(|it| it.excuses(need));
+    let needs: Vec<_> = patient.needs.iter().filter(|it| !excused(it)).cloned().collect();
+    match checks::missing(rest, &needs, &patient.whose).await {
+        Ok(missing) => findings.missing = missing,
+        Err(error) => findings.unknown.push(format!("what is permitted: {error}")),
     }
 }
