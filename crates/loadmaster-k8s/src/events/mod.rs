@@ -88,8 +88,7 @@ impl Writer {
                     if self.queue.is_empty() {
                         self.overflow.store(false, Ordering::Relaxed);
                     }
-                    let write = series.note(record, &self.instance, Timestamp::now());
-                    if let Some(write) = write {
+                    for write in series.note(record, &self.instance, Timestamp::now()) {
                         while writes.len() >= WRITES_MAX {
                             writes.join_next().await;
                         }

@@ -3,7 +3,7 @@
 //!
 //! Source: `staging/src/k8s.io/client-go/tools/events/event_broadcaster.go`, v1.36.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use loadmaster_core::scheduler::EventRecord;
@@ -46,22 +46,22 @@ type Key = (&'static str, &'static str, &'static str, Text, Text, Text, Option<T
 #[derive(Debug, Default)]
 pub(super) struct Series {
     seen: BTreeMap<Key, Event>,
+    /// Their keys, the oldest first.
+    order: VecDeque<Key>,
     refreshed: Option<Timestamp>,
 }
 
 /// A series ends when nothing is added to it for so long.
 pub(super) const FINISH_AFTER: std::time::Duration = std::time::Duration::from_mins(6);
+/// So many are remembered: of what is older a repetition is another event. Upstream sets no bound,
+/// and a scheduler of many pods would remember them all for minutes.
+const SEEN_MAX: usize = 4096;
 /// The count of a series that goes on is written after so long.
 const REFRESH_AFTER: SignedDuration = SignedDuration::from_mins(30);
 
 impl Series {
-    /// Takes in an event; what is to be written of it, if anything.
-    pub(super) fn note(
-        &mut self,
-        record: EventRecord,
-        host: &str,
-        now: Timestamp,
-    ) -> Option<Write> {
+    /// Takes in an event; what is to be written of it, and of one that is forgotten for it.
+    pub(super) fn note(&mut self, record: EventRecord, host: &str, now: Timestamp) -> Vec<Write> {
         let pod = &record.regarding;
         let key = (
             record.kind.as_str(),
@@ -75,7 +75,8 @@ impl Series {
         if let Some(event) = self.seen.get_mut(&key) {
             event.count = event.count.saturating_add(1);
             event.last_seen = now;
-            return (event.count == 2).then(|| Write { event: event.clone(), known: true });
+            let again = (event.count == 2).then(|| Write { event: event.clone(), known: true });
+            return again.into_iter().collect();
         }
         let event = Event {
             name: format!("{}.{:x}", pod.name(), now.as_nanosecond()),
@@ -85,8 +86,15 @@ impl Series {
             last_seen: now,
             count: 1,
         };
+        self.order.push_back(key.clone());
         self.seen.insert(key, event.clone());
-        Some(Write { event, known: false })
+        let mut writes = vec![Write { event, known: false }];
+        if self.order.len() > SEEN_MAX {
+            let oldest = self.order.pop_front().and_then(|it| self.seen.remove(&it));
+            let series = oldest.filter(|it| it.count > 1);
+            writes.extend(series.map(|event| Write { event, known: true }));
+        }
+        writes
     }
 
     /// Ends what has not been seen for long; what is to be written of the rest.
@@ -103,6 +111,7 @@ impl Series {
             }
             !finished
         });
+        self.order.retain(|it| self.seen.contains_key(it));
         writes
     }
 }

@@ -180,7 +180,7 @@ impl Watch {
             let page: Page<'_> = serde_json::from_slice(&body)
                 .map_err(|error| CallError::Unreadable(error.to_string()))?;
             for item in page.items.unwrap_or_default() {
-                self.apply(item).await?;
+                self.apply(item, true).await?;
             }
             more = page.metadata.more;
             if more.is_empty() {
@@ -271,13 +271,16 @@ impl Watch {
     async fn take(&mut self, line: &Line<'_>, listing: bool) -> Result<bool, End> {
         match &*line.kind {
             "ADDED" | "MODIFIED" => {
-                let version = self.apply(line.object).await?;
+                let version = self.apply(line.object, listing).await?;
                 self.advance(version, listing);
             }
             "DELETED" => {
                 let version = match self.subject.decode(line.object.get()) {
                     Ok(object) => {
                         let version = object.metadata().resource_version.to_string();
+                        if !listing && is_reached(&version, &self.version) {
+                            return Ok(listing);
+                        }
                         if let Some(change) = self.mirror.delete(object) {
                             self.say(self.subject.change(change)).await?;
                         }
@@ -316,16 +319,20 @@ impl Watch {
 
     /// Notes where to go on from. While a list is incomplete there is no such place.
     fn advance(&mut self, version: String, listing: bool) {
-        if !listing && !version.is_empty() {
+        if !listing && !version.is_empty() && !is_reached(&version, &self.version) {
             self.version = version;
         }
     }
 
-    /// Tells of an object as it is now; its version.
-    async fn apply(&mut self, object: &RawValue) -> Result<String, End> {
+    /// Tells of an object as it is now; its version. What comes after the list and is older than
+    /// what was heard before is repeated by a server that lags behind, and would be a step back.
+    async fn apply(&mut self, object: &RawValue, listing: bool) -> Result<String, End> {
         match self.subject.decode(object.get()) {
             Ok(object) => {
                 let version = object.metadata().resource_version.to_string();
+                if !listing && is_reached(&version, &self.version) {
+                    return Ok(version);
+                }
                 for change in self.mirror.apply(object) {
                     self.say(self.subject.change(change)).await?;
                 }
@@ -409,13 +416,24 @@ impl Watch {
             _ if loud => tracing::warn!(kind, %error, tries, "cannot list or watch; trying again"),
             _ => tracing::debug!(kind, %error, tries, "cannot list or watch; trying again"),
         }
-        if matches!(error, CallError::Unreadable(_)) {
+        // A server that was set back, to a backup for one, never reaches that version: it answers
+        // with 504 (upstream: `NewTooLargeResourceVersionError`).
+        if matches!(error, CallError::Unreadable(_)) || error.is(StatusCode::GATEWAY_TIMEOUT) {
             self.version.clear();
         }
         match error {
             CallError::Answer { retry_after: Some(asked), .. } => pause.max(*asked),
             _ => pause,
         }
+    }
+}
+
+/// Whether `version` is `reached` or older. Versions of one kind are compared where both are numbers,
+/// as those of every server are that stores by itself (KEP-5504).
+fn is_reached(version: &str, reached: &str) -> bool {
+    match (version.parse::<u128>(), reached.parse::<u128>()) {
+        (Ok(version), Ok(reached)) => version <= reached,
+        _ => false,
     }
 }
 

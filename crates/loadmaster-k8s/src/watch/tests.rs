@@ -123,6 +123,44 @@ async fn a_watch_that_breaks_is_taken_up_where_it_broke_off() {
 }
 
 #[tokio::test]
+async fn what_a_server_that_lags_behind_repeats_is_not_told_again() {
+    let lines = vec![list_ends(5), event("ADDED", node("a", 6)), event("DELETED", node("a", 7))];
+    let repeated = vec![
+        event("ADDED", node("a", 6)),
+        event("BOOKMARK", node("", 6)),
+        event("DELETED", node("a", 7)),
+        event("ADDED", node("b", 8)),
+    ];
+    let mut server = TestServer::start(vec![
+        Reply::Lines(lines, Then::Break),
+        Reply::Lines(repeated, Then::End),
+    ])
+    .await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(4).await, ["synced", "+a@6", "-a", "stale"]);
+    assert_eq!(watching.told(2).await, ["synced", "+b@8"]);
+    for _ in 0..2 {
+        server.asked().await;
+    }
+    let after = server.asked().await.line;
+    assert!(after.ends_with("&resourceVersion=8"), "{after}");
+}
+
+#[tokio::test]
+async fn a_server_that_was_set_back_is_listed_again() {
+    let server = TestServer::start(vec![
+        Reply::Lines(vec![event("ADDED", node("a", 90)), list_ends(90)], Then::Break),
+        refusal(504, "Timeout"),
+        Reply::Lines(vec![event("ADDED", node("b", 3)), list_ends(5)], Then::Break),
+        Reply::Lines(vec![event("ADDED", node("c", 6))], Then::Hold),
+    ])
+    .await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(6).await, ["+a@90", "synced", "stale", "+b@3", "-a", "synced"]);
+    assert_eq!(watching.told(2).await, ["stale", "+c@6"]);
+}
+
+#[tokio::test]
 async fn what_vanished_while_the_server_forgot_is_told_as_deleted() {
     let expired = event("ERROR", json!({"kind": "Status", "code": 410, "reason": "Expired"}));
     let first =
@@ -268,3 +306,5 @@ async fn objects_of_an_extra_kind_are_told_as_facts_and_confirmed_while_the_watc
     assert_eq!(next().await, "gpu gpu/n1 None");
     task.abort();
 }
+
+mod silence;

@@ -108,6 +108,13 @@ impl EventLoop {
         if self.unanswered > 0 {
             tracing::warn!(calls = self.unanswered, "stopping with calls unanswered");
         }
+        tracing::info!(
+            nodes = self.scheduler.cache().node_count(),
+            pods = self.scheduler.pod_count(),
+            pending = self.scheduler.queue().pending_pods().count(),
+            bindings = self.scheduler.binding_counts().0,
+            "scheduling ends"
+        );
     }
 
     fn now(&self) -> Duration {

@@ -1,7 +1,9 @@
 //! A cluster, a line to it that can be cut, and the binary as a child process.
 
+mod dice;
 mod lab;
 mod line;
+mod proxy;
 mod real;
 
 use std::{
@@ -17,9 +19,12 @@ use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     net::TcpStream,
     process::{Child, ChildStderr, Command},
+    task::JoinHandle,
 };
 
+pub(crate) use dice::Dice;
 pub(crate) use lab::Lab;
+pub(crate) use proxy::Proxy;
 
 /// Whatever a test waits for comes long before this.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -80,25 +85,44 @@ impl Scheduler {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = self.child.id().and_then(|it| i32::try_from(it).ok()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        self.signal_to().send(signal);
     }
 
     /// Waits until the process ends by itself; how, and what it said until then.
-    pub(crate) async fn ended(mut self) -> (ExitStatus, Vec<String>) {
-        let rest = async {
-            let mut lines = Vec::new();
-            while let Some(line) = self.log.next_line().await.unwrap() {
-                lines.push(line);
-            }
-            (self.child.wait().await.unwrap(), lines)
-        };
-        soon("end of the process", rest).await
+    pub(crate) async fn ended(self) -> (ExitStatus, Vec<String>) {
+        soon("end of the process", self.rest()).await
+    }
+
+    async fn rest(mut self) -> (ExitStatus, Vec<String>) {
+        let mut lines = Vec::new();
+        while let Some(line) = self.log.next_line().await.unwrap() {
+            lines.push(line);
+        }
+        (self.child.wait().await.unwrap(), lines)
     }
 
     pub(crate) async fn stop(self, signal: Signal) -> (ExitStatus, Vec<String>) {
         self.signal(signal);
         self.ended().await
+    }
+
+    fn signal_to(&self) -> SignalTo {
+        let pid = self.child.id().and_then(|it| i32::try_from(it).ok()).unwrap();
+        SignalTo(Pid::from_raw(pid).unwrap())
+    }
+
+    /// Lets the process run beside the test, its log read all the while.
+    pub(crate) fn drain(self) -> (SignalTo, JoinHandle<(ExitStatus, Vec<String>)>) {
+        (self.signal_to(), tokio::spawn(self.rest()))
+    }
+}
+
+/// Sends signals to a process.
+pub(crate) struct SignalTo(Pid);
+
+impl SignalTo {
+    pub(crate) fn send(&self, signal: Signal) {
+        kill_process(self.0, signal).unwrap();
     }
 }
 

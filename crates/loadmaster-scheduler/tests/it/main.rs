@@ -7,6 +7,8 @@ mod doctor;
 #[cfg(test)]
 mod extenders;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod feeds;
 #[cfg(test)]
 mod kit;

@@ -30,19 +30,19 @@ fn at(minutes: i64) -> Timestamp {
 #[test]
 fn the_second_time_makes_a_series_and_later_ones_are_only_counted() {
     let mut series = Series::default();
-    let first = series.note(record("7"), "host", at(0)).unwrap();
+    let first = series.note(record("7"), "host", at(0)).remove(0);
     assert!(!first.known);
-    let second = series.note(record("7"), "host", at(1)).unwrap();
+    let second = series.note(record("7"), "host", at(1)).remove(0);
     assert!(second.known);
     assert_eq!((second.event.count, &second.event.name), (2, &first.event.name));
-    assert!(series.note(record("7"), "host", at(2)).is_none());
+    assert!(series.note(record("7"), "host", at(2)).is_empty());
 }
 
 #[test]
 fn an_event_about_a_changed_pod_is_another_event() {
     let mut series = Series::default();
     series.note(record("7"), "host", at(0));
-    assert!(!series.note(record("8"), "host", at(1)).unwrap().known);
+    assert!(!series.note(record("8"), "host", at(1)).remove(0).known);
 }
 
 #[test]
@@ -54,7 +54,22 @@ fn a_series_that_ended_is_written_with_its_last_count_and_forgotten() {
     assert!(series.sweep(at(7)).is_empty());
     let written = series.sweep(at(8));
     assert_eq!(written.iter().map(|it| it.event.count).collect::<Vec<_>>(), [3]);
-    assert!(!series.note(record("7"), "host", at(9)).unwrap().known);
+    assert!(!series.note(record("7"), "host", at(9)).remove(0).known);
+}
+
+#[test]
+fn of_many_events_the_oldest_is_forgotten_with_its_last_count() {
+    let mut series = Series::default();
+    for minute in 0..3 {
+        series.note(record("0"), "host", at(minute));
+    }
+    for version in 1..SEEN_MAX {
+        assert_eq!(series.note(record(&version.to_string()), "host", at(3)).len(), 1);
+    }
+    let written = series.note(record("more"), "host", at(3));
+    let counts: Vec<_> = written.iter().map(|it| (it.event.count, it.known)).collect();
+    assert_eq!(counts, [(1, false), (3, true)]);
+    assert!(!series.note(record("0"), "host", at(4)).remove(0).known, "it is another event");
 }
 
 #[test]
@@ -70,7 +85,7 @@ fn a_series_that_goes_on_is_written_every_half_hour() {
 #[test]
 fn an_event_has_the_shape_that_the_recorder_of_upstream_gives_it() {
     let mut series = Series::default();
-    let event = series.note(record("7"), "host", at(0)).unwrap().event;
+    let event = series.note(record("7"), "host", at(0)).remove(0).event;
     assert_eq!(
         Version::Events.whole(&event),
         json!({
@@ -96,7 +111,7 @@ fn an_event_has_the_shape_that_the_recorder_of_upstream_gives_it() {
 fn an_older_server_gets_the_older_shape() {
     let mut series = Series::default();
     series.note(record("7"), "host", at(0));
-    let event = series.note(record("7"), "host", at(1)).unwrap().event;
+    let event = series.note(record("7"), "host", at(1)).remove(0).event;
     let whole = Version::Core.whole(&event);
     assert_eq!(whole["message"], "0/1 nodes are available");
     assert_eq!(whole["involvedObject"]["name"], "web");

@@ -49,6 +49,20 @@ impl Lab {
         self.access.iter().map(String::as_str).collect()
     }
 
+    /// A client of the server, past the line.
+    pub(crate) async fn client(&self) -> kube::Client {
+        let config = match &self.backend {
+            Backend::Lab(server) => kube::Config::new(server.url().parse().unwrap()),
+            Backend::Real(cluster) => {
+                let kubeconfig = cluster.kubeconfig(cluster.address());
+                let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig).unwrap();
+                let options = kube::config::KubeConfigOptions::default();
+                kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap()
+            }
+        };
+        kube::Client::try_from(config).unwrap()
+    }
+
     /// Breaks every connection, and refuses new ones until [`Lab::mend`].
     pub(crate) fn cut(&self) {
         self.line.up.send_replace(false);
@@ -95,7 +109,7 @@ impl Lab {
     pub(crate) fn delete(&self, collection: Collection, namespace: &str, name: &str) {
         match &self.backend {
             Backend::Lab(server) => {
-                let at_once = DeleteOptions::default();
+                let at_once = DeleteOptions { grace_seconds: Some(0), ..DeleteOptions::default() };
                 server.api().delete(collection.resource(), namespace, name, &at_once).unwrap();
             }
             Backend::Real(cluster) => cluster.delete(collection, namespace, name),
