@@ -276,7 +276,9 @@ async fn objects_of_an_extra_kind_are_told_as_facts_and_confirmed_while_the_watc
     report["metadata"]["namespace"] = json!("gpu");
     report["metadata"]["managedFields"] = json!([{"manager": "x"}]);
     report["spec"] = json!({"load": 7});
-    let lines = vec![event("ADDED", report.clone()), list_ends(1), event("DELETED", report)];
+    let mut last = report.clone();
+    last["metadata"]["resourceVersion"] = json!("2");
+    let lines = vec![event("ADDED", report), list_ends(1), event("DELETED", last)];
     let mut server = TestServer::start(vec![Reply::Lines(lines, Then::Hold)]).await;
     let feed = WatchedFeed {
         name: "gpu".into(),
