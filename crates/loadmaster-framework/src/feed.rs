@@ -131,7 +131,7 @@ mod tests {
     use std::{collections::BTreeMap, sync::Arc};
 
     use super::*;
-    use crate::{Code, Listers, PodInfo, Snapshot};
+    use crate::{Code, Listers, PodInfo, Snapshot, api::Pod};
 
     /// What a plugin reads about `key` at second 100 of a feed whose facts are stale after 10 s.
     fn read(on_stale: OnStale, key: &str) -> Outcome<Option<i64>> {
@@ -140,8 +140,10 @@ mod tests {
             ((Text::from("load"), Text::from(key)), fact)
         };
         let facts: BTreeMap<_, _> = [fact("new", 1, 90), fact("old", 2, 89)].into();
-        let listers = Listers { feeds: Arc::new(facts), ..Listers::default() };
-        let (snapshot, pod) = (Snapshot::new(Vec::new(), listers), PodInfo::default());
+        let mut listers = Listers::default();
+        listers.feeds = Arc::new(facts);
+        let snapshot = Snapshot::new(Vec::new(), listers);
+        let pod = PodInfo::new(Arc::new(Pod::default()));
         let now = Duration::from_secs(100);
         let cx = Cycle { pod: &pod, snapshot: &snapshot, profile: "p", now };
         let source = FeedSource::Registered { polling: Polling::default() };
