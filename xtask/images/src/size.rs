@@ -43,7 +43,7 @@ impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mebi = self.0 as f64 / MEBI as f64;
         let text = match mebi {
-            it if it < 10.0 => format!("{it:.1} MB"),
+            it if it < 100.0 => format!("{it:.1} MB"),
             it if it < 10_240.0 => format!("{it:.0} MB"),
             it => format!("{:.1} GB", it / 1024.0),
         };
