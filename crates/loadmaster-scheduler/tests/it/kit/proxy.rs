@@ -39,6 +39,8 @@ struct Shared {
     dice: Mutex<Dice>,
     mix: Mix,
     calm: AtomicBool,
+    /// The next binding is to come again in a second.
+    busy: AtomicBool,
     /// The versions that watches of a path told of lately.
     told: Mutex<BTreeMap<String, VecDeque<String>>>,
     tally: Mutex<BTreeMap<&'static str, u64>>,
@@ -50,6 +52,8 @@ struct Mix {
     open: Vec<(Fault, u64)>,
     /// A watch breaks after a line.
     broken: u64,
+    /// A list breaks after a line; a list has hundreds, and begins anew each time.
+    list_broken: u64,
     /// A line is late.
     late: u64,
     /// A watch goes on from an earlier version than was asked for.
@@ -98,7 +102,9 @@ impl Mix {
             (Fault::Refuse(500), often(40)),
             (Fault::Refuse(503), often(40)),
         ];
-        Self { call, open, broken: 1 + often(3), late: often(50), repeated: 100 + often(400) }
+        let (broken, list_broken) = (3 + often(9), often(1));
+        let (late, repeated) = (often(50), 100 + often(400));
+        Self { call, open, broken, list_broken, late, repeated }
     }
 }
 
@@ -111,6 +117,7 @@ impl Proxy {
             dice: Mutex::new(dice),
             mix,
             calm: AtomicBool::new(true),
+            busy: AtomicBool::new(false),
             told: Mutex::default(),
             tally: Mutex::default(),
         });
@@ -128,6 +135,11 @@ impl Proxy {
     /// Whether nothing goes wrong from now on, as in the beginning.
     pub(crate) fn calm(&self, calm: bool) {
         self.shared.calm.store(calm, Ordering::Relaxed);
+    }
+
+    /// The next binding is put off by a second.
+    pub(crate) fn put_off(&self) {
+        self.shared.busy.store(true, Ordering::Relaxed);
     }
 
     /// What it did, and how often.
@@ -215,6 +227,10 @@ async fn relay(
 }
 
 async fn call(shared: &Shared, request: http::Request<Vec<u8>>) -> Response {
+    let binds = request.uri().path().ends_with("/binding");
+    if binds && shared.busy.swap(false, Ordering::Relaxed) {
+        return refused(429);
+    }
     let fault = shared.fault(&shared.mix.call);
     match fault {
         // A read conflicts with nothing.
@@ -266,6 +282,7 @@ async fn watch(shared: Arc<Shared>, uri: &Uri) -> Response {
         Err(error) => panic!("the server behind the proxy: {error}"),
     };
     let path = uri.path().to_owned();
+    let mut listing = uri.query().is_some_and(|it| it.contains("sendInitialEvents"));
     let (give, mut taken) = mpsc::channel::<io::Result<Vec<u8>>>(64);
     tokio::spawn(async move {
         while let Some(Ok(line)) = futures::StreamExt::next(&mut lines).await {
@@ -273,7 +290,9 @@ async fn watch(shared: Arc<Shared>, uri: &Uri) -> Response {
                 shared.count("late event");
                 shared.pause(60).await;
             }
-            let broken = shared.happens(shared.mix.broken);
+            listing = listing && !line.contains("initial-events-end");
+            let often = if listing { shared.mix.list_broken } else { shared.mix.broken };
+            let broken = shared.happens(often);
             note(&shared, &path, &line);
             let mut line = line.into_bytes();
             line.push(b'\n');
