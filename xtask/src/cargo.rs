@@ -45,8 +45,14 @@ impl Built {
     /// Builds the binaries of `packages` together, so that what they share is compiled once. The dev
     /// profile is used: it is built in a fraction of the time, and shared with the tests.
     pub(crate) fn packages(packages: &[&str]) -> anyhow::Result<Self> {
+        Self::packages_with(packages, &[])
+    }
+
+    /// The same with more words for cargo, as `--release`.
+    pub(crate) fn packages_with(packages: &[&str], more: &[&str]) -> anyhow::Result<Self> {
         let mut cargo = command();
-        cargo.args(build_arguments(packages)).arg("--message-format=json-render-diagnostics");
+        cargo.args(build_arguments(packages)).args(more);
+        cargo.arg("--message-format=json-render-diagnostics");
         cargo.current_dir(root());
         let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
         let output = output.context("cannot run cargo")?;

@@ -10,6 +10,7 @@ mod gate;
 mod golden;
 mod images;
 mod lab;
+mod soak;
 mod stage1;
 mod stage2;
 mod testing;
@@ -40,6 +41,7 @@ enum Task {
     Lab(lab::Lab),
     Gate(gate::Gate),
     Golden(golden::Golden),
+    Soak(soak::Soak),
     Tidy(tidy::Tidy),
 }
 
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Task::Lab(it) => it.run(),
         Task::Gate(it) => it.run(),
         Task::Golden(it) => it.run(),
+        Task::Soak(it) => it.run(),
         Task::Tidy(it) => it.run(),
     };
     outcome.unwrap_or_else(|error| {

@@ -44,6 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
     ("xtask-images", &[]),
     ("xtask-labs", &[]),
+    ("xtask-soak", &["loadmaster-lab"]),
 ];
 
 /// What tests may use beside that: the plugins, what tests are made of, and a cluster to run in.
