@@ -154,6 +154,13 @@ impl Server {
             self.call(Method::DELETE, path_of(collection, Some("default")), Some(at_once()));
         }
         self.call(Method::DELETE, path_of(Collection::NODES, None), Some(at_once()));
+        for (collection, selector) in [
+            (Collection::EVENTS, ""),
+            (Collection::LEASES, "?fieldSelector=metadata.name=kube-scheduler"),
+        ] {
+            let path = path_of(collection, Some("kube-system"));
+            self.call(Method::DELETE, format!("{path}{selector}"), Some(at_once()));
+        }
     }
 
     /// Makes a call that must succeed, from any thread.
