@@ -16,6 +16,7 @@
 //! one thread and is fed by channels; everything that waits for the network runs beside it.
 
 pub mod app;
+mod host;
 mod logs;
 mod measure;
 mod process;

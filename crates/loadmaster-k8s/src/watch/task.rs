@@ -18,7 +18,7 @@ use super::{
     mirror::Mirror,
     subject::Subject,
 };
-use crate::rest::{CallError, JSON, Rest};
+use crate::rest::{CallError, JSON, Rest, encoded};
 
 /// Watches one kind of object.
 pub(super) struct Watch {
@@ -435,12 +435,4 @@ fn is_reached(version: &str, reached: &str) -> bool {
         (Ok(version), Ok(reached)) => version <= reached,
         _ => false,
     }
-}
-
-/// `text` as part of a query.
-fn encoded(text: &str) -> String {
-    let plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'.' | b'_' | b'~');
-    text.bytes()
-        .map(|it| if plain(it) { char::from(it).to_string() } else { format!("%{it:02X}") })
-        .collect()
 }

@@ -28,6 +28,7 @@ use super::{
     manifests::leading,
 };
 use crate::{
+    host::host,
     logs,
     process::{
         self, Plan, Rate, StartChecks,
@@ -47,7 +48,7 @@ pub(super) fn run(
     if let Some(file) = &args.write_config_to {
         return effective::write(&loaded, file).map(|()| ExitCode::SUCCESS);
     }
-    let election = election(&loaded, &named(args.config.as_deref()), &process::host())?;
+    let election = election(&loaded, &named(args.config.as_deref()), &host())?;
     logs::start(args.logging.verbosity, args.logging.logging_format);
     for note in notes {
         tracing::warn!("{note}");
@@ -79,7 +80,7 @@ pub(super) fn run(
         let Effective { loaded, gates, .. } = effective(&args, &registry, &base)?;
         let file = named(args.config.as_deref());
         // Whatever it changes, the lease must not be another scheduler's.
-        self::election(&loaded, &file, &process::host())?;
+        self::election(&loaded, &file, &host())?;
         let options = SchedulerOptions::from_config(&loaded, &registry, &gates)?;
         let options = finish(&args, options);
         Ok(Blueprint {

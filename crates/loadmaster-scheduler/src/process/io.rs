@@ -1,6 +1,6 @@
 //! Everything that waits for the network, and the channels between it and the core.
 
-use std::{collections::BTreeSet, fs, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use super::{
     clock::Clock,
@@ -10,7 +10,7 @@ use super::{
     reload::{Build, ConfigFile, Reloader},
     swap::Swaps,
 };
-use crate::serving::Board;
+use crate::{host::host, serving::Board};
 use loadmaster_config::KubeSchedulerConfiguration;
 use loadmaster_core::scheduler::{Work, WorkId, WorkResult};
 use loadmaster_framework::{ActionError, ActionResult, Feed};
@@ -191,14 +191,5 @@ impl Io {
         if tokio::time::timeout(FINISH_LIMIT, last).await.is_err() {
             tracing::warn!("the last events could not be written in time");
         }
-    }
-}
-
-/// The name of the machine or pod, for events.
-pub(crate) fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    match name.trim() {
-        "" => "localhost".to_owned(),
-        name => name.to_owned(),
     }
 }

@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     app::{INTERNAL, NEGATIVE, ServingFlags},
+    host::host,
     serving::{self, Board},
 };
 use clock::Clock;
@@ -36,7 +37,7 @@ use event_loop::EventLoop;
 use extenders::Extenders;
 use feeds::FeedSources;
 use io::Parts;
-pub(crate) use io::{Rate, host};
+pub(crate) use io::Rate;
 use leading::Leading;
 use reload::{Build, ConfigFile};
 use signals::Signals;

@@ -21,7 +21,10 @@ use rustls::{
     version::{TLS12, TLS13},
 };
 
-use crate::app::{ServingFlags, TlsVersion};
+use crate::{
+    app::{ServingFlags, TlsVersion},
+    host::host,
+};
 
 /// How often given files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -167,8 +170,7 @@ fn certified(certificate: &[u8], key: &[u8]) -> anyhow::Result<CertifiedKey> {
 /// A certificate for this machine, and its key, in PEM.
 fn made() -> anyhow::Result<(String, String)> {
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    names.extend(Some(host.trim().to_owned()).filter(|it| !it.is_empty()));
+    names.extend(Some(host()).filter(|it| it != "localhost"));
     let made = rcgen::generate_simple_self_signed(names).context("cannot make a certificate")?;
     Ok((made.cert.pem(), made.signing_key.serialize_pem()))
 }
