@@ -189,6 +189,18 @@ impl Store {
         (objects, inner.version)
     }
 
+    /// The objects of a namespace whose names begin with `prefix`, ordered by name.
+    pub fn list_prefixed(
+        &self,
+        collection: Collection,
+        namespace: &str,
+        prefix: &str,
+    ) -> Vec<Object> {
+        let inner = self.lock();
+        let objects = inner.collections.get(&collection);
+        objects.map(|it| it.list_prefixed(namespace, prefix)).unwrap_or_default()
+    }
+
     /// Stores a new object and answers it as stored.
     ///
     /// The namespace and name are those of its metadata; what identifies it is filled in by

@@ -2,13 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::runner::{Controller, Key};
 use crate::api::Api;
 use crate::resources::Collection;
 use crate::status::Status;
-use crate::store::{StoreError, text};
+use crate::store::{Object, StoreError, text};
 
 /// How serious an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,15 +43,18 @@ impl Recorder {
             Severity::Warning => "Warning",
         };
         let namespace = namespace_for(object);
-        let name = self.name_for(object, reason, message);
         let seen = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let again = api.store().edit(Collection::EVENTS, namespace, &name, |event| {
-            event["count"] = json!(event["count"].as_i64().unwrap_or(1) + 1);
-            event["lastTimestamp"] = json!(seen);
-        });
-        if !matches!(again, Err(StoreError::NotFound { .. })) {
-            return;
+        if let Some(known) = self.find(api, object, reason, message) {
+            let again =
+                api.store().edit(Collection::EVENTS, namespace, text(&known, "name"), |it| {
+                    it["count"] = json!(it["count"].as_i64().unwrap_or(1) + 1);
+                    it["lastTimestamp"] = json!(seen);
+                });
+            if !matches!(again, Err(StoreError::NotFound { .. })) {
+                return;
+            }
         }
+        let name = name_for(api, object, now);
         let event = json!({
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": {"kind": object["kind"], "apiVersion": object["apiVersion"],
@@ -79,24 +81,48 @@ impl Recorder {
         message: &str,
         now: Timestamp,
     ) {
-        let namespace = namespace_for(object);
-        let name = self.name_for(object, reason, message);
-        if api.store().get(Collection::EVENTS, namespace, &name).is_none() {
+        if self.find(api, object, reason, message).is_none() {
             self.record(api, object, severity, reason, message, now);
         }
     }
 
-    /// The object's name and sixteen digits that tell this event from others about it.
-    fn name_for(self, object: &Value, reason: &str, message: &str) -> String {
-        let mut hash = Sha256::new();
-        for part in [self.0, text(object, "uid"), reason, message] {
-            hash.update(part);
-            hash.update([0]);
-        }
-        let digest = hash.finalize();
-        let digits = digest.iter().take(8).fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-        format!("{}.{digits:016x}", text(object, "name"))
+    /// The event of the same words about the same object, if there is one.
+    fn find(self, api: &Api, object: &Value, reason: &str, message: &str) -> Option<Object> {
+        let events = about(api, object);
+        events.into_iter().find(|it| {
+            it["source"]["component"] == self.0
+                && it["involvedObject"]["uid"] == object["metadata"]["uid"]
+                && it["reason"] == reason
+                && it["message"] == message
+        })
     }
+}
+
+/// The events about an object of this name, in the order in which they were first recorded.
+fn about(api: &Api, object: &Value) -> Vec<Object> {
+    let prefix = format!("{}.", text(object, "name"));
+    api.store().list_prefixed(Collection::EVENTS, namespace_for(object), &prefix)
+}
+
+/// The object's name and the nanoseconds since 1970 in hexadecimal, as client-go names events: those
+/// of one second, which is all that their time fields tell apart, are listed in the order in which they
+/// happened.
+fn name_for(api: &Api, object: &Value, now: Timestamp) -> String {
+    let object_name = text(object, "name");
+    let latest = about(api, object)
+        .iter()
+        .filter_map(|it| {
+            text(it, "name").strip_prefix(object_name)?.strip_prefix('.').and_then(nanos)
+        })
+        .max();
+    let now = u64::try_from(now.as_nanosecond()).unwrap_or_default();
+    let unique = latest.map_or(now, |it| now.max(it.saturating_add(1)));
+    format!("{object_name}.{unique:016x}")
+}
+
+/// The time in the name of an event, if it has one.
+fn nanos(digits: &str) -> Option<u64> {
+    u64::from_str_radix(digits, 16).ok()
 }
 
 /// Removes events that nobody has added to for an hour, as kube-apiserver does.
@@ -176,5 +202,18 @@ mod tests {
         assert_eq!(event["involvedObject"]["uid"], object["metadata"]["uid"]);
         world.pass(1801);
         assert!(odd(&world).is_empty());
+    }
+
+    #[test]
+    fn events_of_one_moment_are_listed_in_the_order_in_which_they_were_recorded() {
+        let world = World::new(0);
+        let object = world.make(Collection::CONFIG_MAPS, json!({"metadata": {"name": "x"}}));
+        let now = world.now();
+        for reason in ["Pulling", "Pulled", "Created", "Started"] {
+            RECORDER.record(&world.api, &object, Severity::Normal, reason, "so", now);
+        }
+        let reasons: Vec<_> =
+            world.list(Collection::EVENTS).iter().map(|it| it["reason"].clone()).collect();
+        assert_eq!(reasons, ["Pulling", "Pulled", "Created", "Started"]);
     }
 }

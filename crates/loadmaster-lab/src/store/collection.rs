@@ -1,6 +1,7 @@
 //! The objects of one collection and their history.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::changes::{Change, ChangeKind, Gone, Log};
@@ -30,6 +31,12 @@ impl Objects {
 
     pub(super) fn list(&self, namespace: Option<&str>) -> Vec<Object> {
         collect(&self.by_name, namespace)
+    }
+
+    pub(super) fn list_prefixed(&self, namespace: &str, prefix: &str) -> Vec<Object> {
+        let Some(names) = self.by_name.get(namespace) else { return Vec::new() };
+        let from = names.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        from.take_while(|(name, _)| name.starts_with(prefix)).map(|(_, it)| it.clone()).collect()
     }
 
     pub(super) fn put(&mut self, namespace: &str, name: &str, object: Object, version: u64) {
