@@ -37,6 +37,26 @@ pub(crate) fn command() -> Command {
     cargo
 }
 
+/// Where cargo puts what it builds, as it says itself: `CARGO_TARGET_DIR`, `build.target-dir` and
+/// what else it goes by. Whatever a command keeps is in there.
+pub(crate) fn target() -> anyhow::Result<PathBuf> {
+    target_of(command())
+}
+
+/// The same, asked of this cargo.
+fn target_of(mut cargo: Command) -> anyhow::Result<PathBuf> {
+    cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root());
+    let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = output.context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("cargo cannot read the workspace; it says above why");
+    }
+    let said: Value =
+        serde_json::from_slice(&output.stdout).context("cannot read cargo's answer")?;
+    let folder = said.get("target_directory").and_then(Value::as_str);
+    folder.map(PathBuf::from).context("cargo does not say where its target folder is")
+}
+
 /// The programs that were built, by name.
 #[derive(Debug)]
 pub(crate) struct Built(BTreeMap<String, PathBuf>);
@@ -96,6 +116,21 @@ pub(crate) fn become_program(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_commands_keep_is_where_cargo_says_whoever_told_it() {
+        let elsewhere = env::temp_dir().join("elsewhere");
+        // The variable, and the key `build.target-dir` as a variable.
+        for name in ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"] {
+            let mut cargo = command();
+            cargo.env_remove("CARGO_TARGET_DIR").env(name, &elsewhere);
+            assert_eq!(target_of(cargo).unwrap(), elsewhere, "{name}");
+        }
+        let mut cargo = command();
+        cargo.env_remove("CARGO_TARGET_DIR").env_remove("CARGO_BUILD_TARGET_DIR");
+        cargo.env("CARGO_HOME", elsewhere.join("without-configuration"));
+        assert_eq!(target_of(cargo).unwrap(), root().join("target"));
+    }
 
     #[test]
     fn programs_are_told_from_libraries() {

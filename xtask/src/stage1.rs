@@ -48,6 +48,7 @@ pub(crate) fn run_labs(words: impl Iterator<Item = OsString>) -> anyhow::Result<
     let option = |name: &str, value: OsString| [name.into(), value];
     let given = [
         option("--root", cargo::root().into()),
+        option("--target", cargo::target()?.into()),
         option("--lab", built.program("lab")?.into()),
         option("--scheduler", built.program("scheduler")?.into()),
     ];

@@ -15,6 +15,9 @@ pub struct Provenance {
     pub created: String,
     /// The commit; with `-dirty` behind it where files differ from it.
     pub revision: String,
+    /// The URL of the remote `origin`, without a password; empty where there is none, or where it is
+    /// a folder of this machine.
+    pub source: String,
 }
 
 /// It cannot be told.
@@ -42,11 +45,36 @@ pub fn provenance(root: &Path) -> Result<Provenance, ProvenanceError> {
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         output.status.success().then_some(text)
     };
-    from(
-        given.as_deref(),
-        git(&["log", "-1", "--format=%ct %H"]).as_deref(),
-        git(&["status", "--porcelain", "--untracked-files=no"]).as_deref(),
-    )
+    let (commit, changes) = (
+        git(&["log", "-1", "--format=%ct %H"]),
+        git(&["status", "--porcelain", "--untracked-files=no"]),
+    );
+    let origin = git(&["remote", "get-url", "origin"]);
+    let told = from(given.as_deref(), commit.as_deref(), changes.as_deref())?;
+    Ok(Provenance { source: origin.as_deref().and_then(public).unwrap_or_default(), ..told })
+}
+
+/// A remote as everybody can be told of it: a URL without a password. That of a folder is none.
+fn public(remote: &str) -> Option<String> {
+    let (scheme, rest) = match remote.split_once("://") {
+        Some((scheme @ ("http" | "https" | "ssh" | "git"), rest)) => (scheme, rest.to_owned()),
+        Some(_) => return None,
+        // `me@host:path`, as ssh has it; one with a slash before the colon is a folder.
+        None => {
+            let (host, path) = remote.split_once(':')?;
+            if host.is_empty() || host.contains('/') {
+                return None;
+            }
+            ("ssh", format!("{host}/{}", path.trim_start_matches('/')))
+        }
+    };
+    let (host, path) = rest.split_once('/')?;
+    let (user, host) =
+        host.rsplit_once('@').map_or((None, host), |(user, host)| (Some(user), host));
+    // With ssh the user is part of the address and no secret; elsewhere it may be a token.
+    let user = user.filter(|_| scheme == "ssh").and_then(|it| it.split(':').next());
+    let user = user.map_or_else(String::new, |it| format!("{it}@"));
+    Some(format!("{scheme}://{user}{host}/{path}"))
 }
 
 fn from(
@@ -63,7 +91,7 @@ fn from(
     let is_dirty = changes.is_some_and(|it| !it.is_empty());
     let revision = commit.map_or_else(String::new, |(_, it)| it.to_owned());
     let revision = if is_dirty { format!("{revision}-dirty") } else { revision };
-    Ok(Provenance { epoch, created, revision })
+    Ok(Provenance { epoch, created, revision, source: String::new() })
 }
 
 #[cfg(test)]
@@ -78,6 +106,22 @@ mod tests {
         assert_eq!(of(Some("0")).created, "1970-01-01T00:00:00Z");
         let dirty = from(None, Some("1767323045 4257d2e"), Some(" M README.md")).unwrap();
         assert_eq!(dirty.revision, "4257d2e-dirty");
+    }
+
+    #[test]
+    fn a_remote_is_told_without_its_password_and_a_folder_not_at_all() {
+        for (remote, told) in [
+            ("https://example.com/me/x.git", Some("https://example.com/me/x.git")),
+            ("https://me:secret@example.com/me/x", Some("https://example.com/me/x")),
+            ("https://token@example.com/me/x", Some("https://example.com/me/x")),
+            ("git@example.com:me/x.git", Some("ssh://git@example.com/me/x.git")),
+            ("ssh://git:pw@example.com:22/me/x", Some("ssh://git@example.com:22/me/x")),
+            ("/srv/x.git", None),
+            ("./x:y", None),
+            ("file:///srv/x.git", None),
+        ] {
+            assert_eq!(public(remote).as_deref(), told, "{remote}");
+        }
     }
 
     #[test]

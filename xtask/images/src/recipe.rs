@@ -25,8 +25,8 @@ pub struct Recipe {
     pub description: String,
     /// The repository in the registry, `academy/NAME`.
     pub repository: String,
-    /// Where people find the source.
-    pub source: String,
+    /// Where people find the source, if that is not the repository's remote `origin`.
+    pub source: Option<String>,
     /// The program.
     pub binary: Binary,
     /// How a container of it runs.

@@ -30,6 +30,9 @@ struct Programs {
     /// The repository.
     #[arg(long)]
     root: PathBuf,
+    /// Where cargo puts what it builds, and stages what they keep.
+    #[arg(long)]
+    target: PathBuf,
     /// The program `lab`.
     #[arg(long)]
     lab: PathBuf,

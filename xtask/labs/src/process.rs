@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
 
 /// How long a child may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -111,6 +112,54 @@ impl Drop for Process {
             let _ = self.end(Signal::TERM);
         }
     }
+}
+
+/// A process that lives on after the program that started it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Left {
+    /// Its process ID, and its group's.
+    pub(crate) pid: u32,
+    /// When it was started, in the kernel's ticks since boot: a number that another process of the
+    /// same ID does not have.
+    pub(crate) started: u64,
+}
+
+impl Left {
+    /// The process with that ID, if it runs.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        Some(Self { pid, started: started(pid)? })
+    }
+
+    /// Asks it to end and waits; one that does not listen is killed. Says whether it still ran.
+    pub(crate) fn end(self) -> bool {
+        let runs = || started(self.pid) == Some(self.started);
+        let group = i32::try_from(self.pid).ok().and_then(Pid::from_raw).filter(|_| runs());
+        let Some(group) = group else { return false };
+        for signal in [Signal::TERM, Signal::KILL] {
+            if !runs() {
+                break;
+            }
+            // It may have ended by itself, which is as good.
+            let _ = kill_process_group(group, signal);
+            let end = Instant::now() + PATIENCE;
+            while runs() && Instant::now() < end {
+                thread::sleep(LOOK_EVERY);
+            }
+        }
+        true
+    }
+}
+
+/// When the process was started, if it runs: the 22nd field of its `stat`, see proc(5).
+fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The program's name, in brackets, may have blanks and brackets itself.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    // One that ended, and that nobody has asked about yet, is a zombie.
+    if fields.first() == Some(&"Z") {
+        return None;
+    }
+    fields.get(19)?.parse().ok()
 }
 
 /// `program`, tied to this process: it is killed when this one is killed without a chance to clean

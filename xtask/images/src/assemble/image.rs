@@ -39,6 +39,8 @@ pub struct Facts {
     pub created: String,
     /// The commit that it was made from.
     pub revision: String,
+    /// Where people find the source; nothing where that is not known.
+    pub source: String,
     /// The program's version.
     pub version: String,
     /// The program's licences, as SPDX writes them.
@@ -258,7 +260,7 @@ impl Image<'_> {
             (annotation::DESCRIPTION, &self.recipe.description),
             (annotation::LICENSES, &facts.licenses),
             (annotation::REVISION, &facts.revision),
-            (annotation::SOURCE, &self.recipe.source),
+            (annotation::SOURCE, &facts.source),
             (annotation::TITLE, &self.recipe.name),
             (annotation::VERSION, &facts.version),
         ];

@@ -196,6 +196,7 @@ fn facts(
         epoch: provenance.epoch,
         created: provenance.created,
         revision: provenance.revision,
+        source: recipe.source.clone().unwrap_or(provenance.source),
         version: version.clone(),
         licenses: license.clone().unwrap_or_default(),
         tag: options.tag.clone(),

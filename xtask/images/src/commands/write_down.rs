@@ -14,16 +14,16 @@ use xtask_images::{
 
 use crate::{options::write_down::Options, progress::note};
 
-/// Where stages keep what they saw, below the repository.
-const STAGES: &str = "target/stages";
+/// Where stages keep what they saw, below the target folder.
+const STAGES: &str = "stages";
 
 /// Collects what the stages saw.
 pub(crate) fn run(options: &Options, root: &Path) -> anyhow::Result<ExitCode> {
     let site = Site::find(root)?;
     let (ledger, topology) = (Ledger::read(&site.target)?, Topology::read(root)?);
     let seen = Seen {
-        first: stage(root, "stage1")?,
-        second: stage(root, "stage2")?,
+        first: stage(&site.target, "stage1")?,
+        second: stage(&site.target, "stage2")?,
         builds: latest(ledger.all()),
         budget: topology.build_budget(),
     };
@@ -42,8 +42,8 @@ pub(crate) fn run(options: &Options, root: &Path) -> anyhow::Result<ExitCode> {
 }
 
 /// What a stage saw, if it was run.
-fn stage(root: &Path, name: &str) -> anyhow::Result<Option<Value>> {
-    let file = root.join(STAGES).join(format!("{name}.json"));
+fn stage(target: &Path, name: &str) -> anyhow::Result<Option<Value>> {
+    let file = target.join(STAGES).join(format!("{name}.json"));
     let bytes = match fs::read(&file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

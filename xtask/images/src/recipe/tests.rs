@@ -3,7 +3,6 @@ use super::*;
 const RECIPE: &str = r#"
 description = "A test's."
 repository = "academy/x"
-source = "https://example.com/x"
 [binary]
 package = "loadmaster-scheduler"
 name = "scheduler"
@@ -52,7 +51,7 @@ fn a_value_that_cannot_be_used_is_named_by_its_path() {
         ("README.md\"\nto", "REDME.md\"\nto", "files[0].from: `REDME.md` is no file"),
         ("README.md\"\nto", "../README.md\"\nto", "files[0].from"),
         ("package =", "pakage =", "unknown field `pakage`"),
-        ("source = \"https://example.com/x\"", "", "missing field `source`"),
+        ("description = \"A test's.\"", "", "missing field `description`"),
     ];
     for (right, wrong, told) in cases {
         let error = parse(&RECIPE.replacen(right, wrong, 1)).unwrap_err().to_string();

@@ -8,6 +8,7 @@ mod terminal;
 
 use std::{
     ffi::OsString,
+    fs,
     process::{Command, ExitCode, Stdio},
     time::{Duration, Instant},
 };
@@ -38,6 +39,10 @@ pub(crate) async fn run(options: Options, programs: Programs) -> anyhow::Result<
     }
     let mut stop = Stop::listen()?;
     refuse_a_running_lab(&programs)?;
+    // Pages write there, wherever cargo builds.
+    let scratch = programs.root.join("target");
+    fs::create_dir_all(&scratch)
+        .with_context(|| format!("cannot make the folder {}", scratch.display()))?;
     let needed = pages.iter().any(Page::needs_kubectl);
     let kubectl = if needed { Some(kubectl::find()?) } else { None };
     let mut failed = 0;

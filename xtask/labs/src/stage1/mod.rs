@@ -22,7 +22,7 @@ use report::{Placement, Report};
 use site::{Access, Site};
 use workload::{Made, Workload, undo};
 
-use crate::{Programs, UserError, signals::Stop};
+use crate::{Programs, UserError, signals::Stop, teardown::Kept};
 
 pub(crate) const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
@@ -33,7 +33,7 @@ pub(crate) async fn run(options: Options, programs: Programs) -> anyhow::Result<
     let points = source::served(&programs.root, &profile.plugins)?;
     let mut stop = Stop::listen()?;
     let mut stage = Stage {
-        root: programs.root.clone(),
+        target: programs.target.clone(),
         site: Site::prepare("stage1", options.keep, programs)?,
         timeout: Duration::from_secs(options.timeout),
         access: None,
@@ -77,7 +77,7 @@ pub(crate) async fn run(options: Options, programs: Programs) -> anyhow::Result<
 
 /// A run of the stage.
 struct Stage {
-    root: PathBuf,
+    target: PathBuf,
     options: Options,
     profile: Profile,
     timeout: Duration,
@@ -132,7 +132,7 @@ impl Stage {
             Output::Table => anstream::print!("{report}"),
             Output::Json => anstream::println!("{}", report.json()?),
         }
-        report.keep(&self.root, "stage1")?;
+        report.keep(&self.target, "stage1")?;
         let Some(file) = &self.options.write_down else { return Ok(()) };
         std::fs::write(file, report.markdown())
             .with_context(|| format!("cannot write {}", file.display()))?;
@@ -143,7 +143,24 @@ impl Stage {
     /// Leaves everything up if that is wanted, and says how to use it; else removes it.
     async fn finish(mut self, stop: &mut Stop) -> anyhow::Result<Option<String>> {
         match self.access.take() {
-            Some((access, _)) if self.options.keep => Ok(Some(self.site.leave(&access))),
+            Some((access, _)) if self.options.keep => {
+                let kept = Kept {
+                    stage: "stage1".to_owned(),
+                    kubeconfig: None,
+                    objects: Vec::new(),
+                    workload: false,
+                    processes: self.site.beside_the_lab(),
+                    folder: self.site.scratch().to_owned(),
+                };
+                kept.write(&self.target)?;
+                self.site.keep();
+                Ok(Some(format!(
+                    "The lab cluster and both schedulers are left up. To use them:\n  export \
+                     KUBECONFIG={}\n  kubectl -n sched-lab get pods -o wide\nTo remove them:\n  \
+                     cargo xtask teardown",
+                    access.kubeconfig.display()
+                )))
+            }
             access => {
                 self.access = access;
                 self.clear(stop).await?;

@@ -81,8 +81,8 @@ impl Report {
     }
 
     /// Keeps the report in target/stages, where `cargo xtask write-down` finds it.
-    pub(crate) fn keep(&self, root: &Path, stage: &str) -> anyhow::Result<()> {
-        keep(root, stage, &self.json()?)
+    pub(crate) fn keep(&self, target: &Path, stage: &str) -> anyhow::Result<()> {
+        keep(target, stage, &self.json()?)
     }
 
     /// One sentence on what came out.
@@ -168,9 +168,9 @@ impl Report {
     }
 }
 
-/// Keeps what a stage saw in target/stages.
-pub(crate) fn keep(root: &Path, stage: &str, json: &str) -> anyhow::Result<()> {
-    let folder = root.join("target/stages");
+/// Keeps what a stage saw, in the folder `stages` of cargo's target folder.
+pub(crate) fn keep(target: &Path, stage: &str, json: &str) -> anyhow::Result<()> {
+    let folder = target.join("stages");
     let file = folder.join(format!("{stage}.json"));
     fs::create_dir_all(&folder)
         .and_then(|()| fs::write(&file, json))

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use super::{profile::Profile, workload::Watched};
 use crate::{
     Programs, UserError,
-    process::{Process, tied},
+    process::{Left, Process, tied},
 };
 
 /// How long the lab may take to come up.
@@ -54,9 +54,9 @@ struct LabFacts {
 }
 
 impl Site {
-    /// A place for files, in the repository's target folder if they are to stay.
+    /// A place for files, in the target folder if they are to stay.
     pub(crate) fn prepare(stage: &str, keep: bool, programs: Programs) -> anyhow::Result<Self> {
-        let target = programs.root.join("target");
+        let target = programs.target.clone();
         let mut scratch = tempfile::Builder::new();
         let prefix = format!("loadmaster-{stage}-");
         let scratch = scratch.prefix(&prefix);
@@ -155,24 +155,9 @@ impl Site {
         self.scratch.path()
     }
 
-    /// Leaves everything running and says how to use and how to stop it.
-    pub(crate) fn leave(mut self, access: &Access) -> String {
-        let mut pid = 0;
-        if let Some(scheduler) = &mut self.scheduler {
-            pid = scheduler.pid();
-            scheduler.keep();
-        }
-        if let Some(lab) = &mut self.lab {
-            lab.keep();
-        }
-        let (kubeconfig, files) = (access.kubeconfig.display(), self.scratch.keep());
-        let files = files.display();
-        let (lab, state_dir) = (self.programs.lab.display(), self.state_dir.display());
-        format!(
-            "The lab cluster and both schedulers are left up. To use them:\n  export \
-             KUBECONFIG={kubeconfig}\n  kubectl -n sched-lab get pods -o wide\nTo stop them:\n  \
-             kill {pid} && {lab} down --state-dir {state_dir} && rm -r {files}"
-        )
+    /// The process that `lab down` does not end.
+    pub(crate) fn beside_the_lab(&self) -> Vec<Left> {
+        self.scheduler.iter().filter_map(|it| Left::of(it.pid())).collect()
     }
 
     /// Leaves everything running when this value goes.

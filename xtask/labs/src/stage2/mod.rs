@@ -243,7 +243,7 @@ impl Stage {
             Output::Table => anstream::print!("{report}"),
             Output::Json => anstream::println!("{}", report.json()?),
         }
-        crate::stage1::report::keep(&self.programs.root, "stage2", &report.json()?)
+        crate::stage1::report::keep(&self.programs.target, "stage2", &report.json()?)
     }
 
     /// Leaves everything up, noted for `cargo xtask teardown`; says how to use it.
@@ -257,9 +257,10 @@ impl Stage {
             kubeconfig: foreign.then(|| kubeconfig.clone()),
             objects: places.filter(|_| foreign).unwrap_or_default(),
             workload: foreign,
+            processes: Vec::new(),
             folder: self.site.scratch().to_owned(),
         };
-        kept.write(&self.programs.root)?;
+        kept.write(&self.programs.target)?;
         self.site.keep();
         Ok(format!(
             "Everything is left up. To use it:\n  export KUBECONFIG={}\n  kubectl -n {} logs \

@@ -7,8 +7,9 @@ Examples:
   cargo xtask teardown
   cargo xtask teardown --dry-run
 
-Images stay: in target/images and in the registry's own folder, target/forge/data. To remove those too:
-  cargo xtask forge down --delete-data && rm -r target/images";
+Images stay, and what builds took; it says where. In cargo's target folder those are images/, the
+registry's forge/data/ and measurements.json. To remove them too, where that is target/:
+  cargo xtask forge down --delete-data && rm -r target/images target/measurements.json";
 
 /// Remove what stages have left: clusters, registries, namespaces, files. Images are kept.
 #[derive(Clone, Debug, Args)]

@@ -13,6 +13,7 @@ fn facts() -> Facts {
         epoch: 1_767_323_045,
         created: "2026-01-02T03:04:05Z".into(),
         revision: "4257d2e".into(),
+        source: "https://example.com/loadmaster".into(),
         version: "0.1.0".into(),
         licenses: "Apache-2.0".into(),
         tag: "v1".into(),
@@ -119,8 +120,21 @@ fn the_index_and_each_image_say_where_they_come_from() {
         assert_eq!(annotations["org.opencontainers.image.revision"], "4257d2e");
         assert_eq!(annotations["org.opencontainers.image.version"], "0.1.0");
         assert_eq!(annotations["org.opencontainers.image.created"], "2026-01-02T03:04:05Z");
-        assert!(annotations["org.opencontainers.image.source"].starts_with("https://"));
+        let source = &annotations["org.opencontainers.image.source"];
+        assert_eq!(source, "https://example.com/loadmaster");
     }
+}
+
+#[test]
+fn what_is_not_known_of_an_image_is_not_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = Recipe::read(&root(), "scheduler").unwrap();
+    let facts = Facts { source: String::new(), ..facts() };
+    let layout =
+        assemble(&recipe, &root(), &facts, &programs(), &dir.path().join("x"), &mut |_| {});
+    let image = layout.unwrap().image().unwrap();
+    let annotations = &image.platforms[0].manifest.annotations;
+    assert!(!annotations.contains_key("org.opencontainers.image.source"), "{annotations:?}");
 }
 
 #[test]
