@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::future::try_join_all;
 use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -35,15 +35,18 @@ const AT_ONCE: usize = 8;
 /// # Errors
 /// [`CallError`] where the server does not answer such questions.
 pub async fn missing(rest: &Rest, needs: &[Need], whose: &Subject) -> Result<Vec<Need>, CallError> {
-    let questions = needs.iter().flat_map(|need| need.verbs.iter().map(move |verb| (need, verb)));
-    let refused = stream::iter(questions)
-        .map(|(need, verb)| async move {
-            let allowed = is_allowed(rest, &need.scope, verb, whose).await?;
-            Ok::<_, CallError>((!allowed).then(|| (need, verb.clone())))
-        })
-        .buffered(AT_ONCE);
+    let each = needs.iter().flat_map(|need| need.verbs.iter().map(move |verb| (need, verb)));
+    let each: Vec<(&Need, &String)> = each.collect();
+    let mut verdicts = Vec::new();
+    for some in each.chunks(AT_ONCE) {
+        let questions = some.iter().map(|(need, verb)| review(&need.scope, verb, whose));
+        let answers: Vec<_> = questions.map(|it| is_allowed(rest, it)).collect();
+        verdicts.extend(try_join_all(answers).await?);
+    }
     let mut missing: Vec<Need> = Vec::new();
-    for (need, verb) in refused.try_collect::<Vec<_>>().await?.into_iter().flatten() {
+    let refused = each.into_iter().zip(verdicts).filter(|(_, allowed)| !allowed);
+    for ((need, verb), _) in refused {
+        let verb = verb.clone();
         match missing.last_mut().filter(|it| it.scope == need.scope) {
             Some(same) => drop(same.verbs.insert(verb)),
             None => missing.push(Need { verbs: BTreeSet::from([verb]), ..need.clone() }),
@@ -52,12 +55,7 @@ pub async fn missing(rest: &Rest, needs: &[Need], whose: &Subject) -> Result<Vec
     Ok(missing)
 }
 
-async fn is_allowed(
-    rest: &Rest,
-    scope: &Scope,
-    verb: &str,
-    whose: &Subject,
-) -> Result<bool, CallError> {
+async fn is_allowed(rest: &Rest, question: Question) -> Result<bool, CallError> {
     #[derive(Deserialize)]
     struct Review {
         status: Status,
@@ -67,7 +65,7 @@ async fn is_allowed(
         #[serde(default)]
         allowed: bool,
     }
-    let (kind, plural, body) = review(scope, verb, whose);
+    let (kind, plural, body) = question;
     let path = format!("/apis/authorization.k8s.io/v1/{plural}");
     let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": body});
     let answer = rest.call(Method::POST, &path, JSON, Some(&review)).await?;
@@ -77,7 +75,9 @@ async fn is_allowed(
 }
 
 /// The kind of the question, its plural name, and its `spec`.
-fn review(scope: &Scope, verb: &str, whose: &Subject) -> (&'static str, &'static str, Value) {
+type Question = (&'static str, &'static str, Value);
+
+fn review(scope: &Scope, verb: &str, whose: &Subject) -> Question {
     let mut attributes = json!({"verb": verb, "group": scope.group, "resource": scope.resource});
     let rest = [
         ("namespace", &scope.namespace),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use loadmaster_config::LeaderElection;
 use loadmaster_core::profile::Profile;
 use loadmaster_framework::{Access, FeedSource};
+use serde_json::{Value, json};
 
 use super::readers_of;
 use crate::kind::Kind;
@@ -93,6 +94,19 @@ pub struct Need {
     pub needed_by: BTreeSet<String>,
     /// Whether the scheduler can do without, and only knows less.
     pub optional: bool,
+}
+
+impl Need {
+    /// The rule of a role that grants it, as JSON.
+    pub fn rule(&self) -> Value {
+        let Scope { group, name, .. } = &self.scope;
+        let resource = self.scope.path();
+        let mut rule = json!({"apiGroups": [group], "resources": [resource], "verbs": self.verbs});
+        if !name.is_empty() {
+            rule["resourceNames"] = json!([name]);
+        }
+        rule
+    }
 }
 
 impl std::fmt::Display for Need {

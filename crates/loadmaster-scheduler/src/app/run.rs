@@ -84,6 +84,7 @@ pub(super) fn run(
         let options = SchedulerOptions::from_config(&loaded, &registry, &gates)?;
         let options = finish(&args, options);
         Ok(Blueprint {
+            checks: start_checks(&args, &loaded, &options),
             shown: show_json(&loaded)?,
             feeds: declared(&options.profiles, &registered)?,
             options,

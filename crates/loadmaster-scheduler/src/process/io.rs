@@ -112,6 +112,7 @@ pub(super) fn start(cluster: &Cluster, parts: Parts) -> Wires {
     let reloader = Reloader {
         file,
         build,
+        rest: cluster.rest.clone(),
         watches: Watches::start(&cluster.rest, &kinds, &WatchOptions::default(), &tell),
         fetched: Feeds::new(cluster.rest.clone(), sources, clock, tell.clone()),
         swaps: swap,
@@ -123,6 +124,7 @@ pub(super) fn start(cluster: &Cluster, parts: Parts) -> Wires {
         feeds,
         generation: 0,
         asked: None,
+        denied: None,
     };
     let io = Io {
         reloader: tokio::spawn(reloader.run()),

@@ -1,7 +1,11 @@
 //! What is looked at before anything is scheduled: permissions, what the server serves, who holds
-//! the lease, who else claims the same pods.
+//! the lease, who else claims the same pods. Permissions are looked at again before another
+//! configuration is taken up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use anyhow::bail;
 use jiff::Timestamp;
@@ -47,29 +51,52 @@ impl StartChecks {
     }
 
     async fn permissions(&self, rest: &Rest, lacking: &[Lacking]) -> anyhow::Result<()> {
-        let needs = self.needs.iter().filter(|need| !lacking.iter().any(|it| it.excuses(need)));
-        let needs: Vec<_> = needs.cloned().collect();
-        let missing = match checks::missing(rest, &needs, &Subject::Oneself).await {
-            Ok(missing) => missing,
-            Err(error) => {
-                tracing::warn!(%error, "cannot find out what this scheduler may do");
-                return Ok(());
-            }
-        };
+        let missing = self.missing(rest, lacking).await;
         let (optional, vital): (Vec<_>, Vec<_>) = missing.into_iter().partition(|it| it.optional);
         for need in optional {
             tracing::warn!("not permitted, and done without: {need}");
         }
         if !vital.is_empty() {
-            let lines: Vec<_> = vital.iter().map(|it| format!("  {it}")).collect();
             bail!(
                 "the API server does not permit what this scheduler needs:\n{}\nGrant it by: {}, \
                  or take the plugins out of the profile",
-                lines.join("\n"),
+                listed(&vital),
                 self.remedy()
             );
         }
         Ok(())
+    }
+
+    /// Looks at what a configuration needs that is to take over from one that runs.
+    ///
+    /// # Errors
+    /// Permissions that are missing: the verb, the resource, who needs it, and the rules to add.
+    pub(crate) async fn permit_change(&self, rest: &Rest) -> anyhow::Result<()> {
+        let rest = rest.with_limit(LIMIT);
+        // Whoever watches such kinds says so.
+        let lacking = checks::lacking(&rest, &self.readers).await.unwrap_or_default();
+        let mut vital = self.missing(&rest, &lacking).await;
+        vital.retain(|it| !it.optional);
+        if !vital.is_empty() {
+            bail!(
+                "the API server does not permit what it needs:\n{}\nGrant it by: {}, or by these \
+                 rules, after which it is taken up:{}",
+                listed(&vital),
+                self.remedy(),
+                rules(&vital)
+            );
+        }
+        Ok(())
+    }
+
+    /// What is not permitted, as far as that can be found out.
+    async fn missing(&self, rest: &Rest, lacking: &[Lacking]) -> Vec<Need> {
+        let needs = self.needs.iter().filter(|need| !lacking.iter().any(|it| it.excuses(need)));
+        let needs: Vec<_> = needs.cloned().collect();
+        checks::missing(rest, &needs, &Subject::Oneself).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot find out what this scheduler may do");
+            Vec::new()
+        })
     }
 
     fn remedy(&self) -> String {
@@ -132,5 +159,64 @@ impl StartChecks {
                 tracing::info!(%error, "cannot find out whether another scheduler claims these pods");
             }
         }
+    }
+}
+
+/// A need a line.
+fn listed(needs: &[Need]) -> String {
+    needs.iter().map(|it| format!("  {it}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Rules that grant it, below the role that they belong to.
+fn rules(needs: &[Need]) -> String {
+    let mut text = String::new();
+    let mut last = None;
+    for need in needs {
+        let namespace = &*need.scope.namespace;
+        if last.replace(namespace) != Some(namespace) {
+            let _ = match namespace {
+                "" => write!(text, "\n  in its ClusterRole:"),
+                _ => write!(text, "\n  in its Role of namespace {namespace}:"),
+            };
+        }
+        let _ = write!(text, "\n  - {}", need.rule());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use loadmaster_k8s::needs::Scope;
+
+    use super::*;
+
+    #[test]
+    fn rules_stand_below_the_role_that_they_belong_to() {
+        let need = |namespace: &str, group: &str, resource: &str, name: &str| Need {
+            scope: Scope {
+                namespace: namespace.to_owned(),
+                group: group.to_owned(),
+                resource: resource.to_owned(),
+                subresource: String::new(),
+                name: name.to_owned(),
+            },
+            verbs: BTreeSet::from(["get".to_owned(), "list".to_owned()]),
+            needed_by: BTreeSet::new(),
+            optional: false,
+        };
+        let needs = [
+            need("", "", "namespaces", ""),
+            need("", "storage.k8s.io", "csinodes", ""),
+            need("kube-system", "coordination.k8s.io", "leases", "mine"),
+        ];
+        let expected = r#"
+  in its ClusterRole:
+  - {"apiGroups":[""],"resources":["namespaces"],"verbs":["get","list"]}
+  - {"apiGroups":["storage.k8s.io"],"resources":["csinodes"],"verbs":["get","list"]}
+  in its Role of namespace kube-system:
+  - {"apiGroups":["coordination.k8s.io"],"resourceNames":["mine"],"resources":["leases"],"verbs":["get","list"]}"#;
+        assert_eq!(rules(&needs), expected);
     }
 }

@@ -94,7 +94,7 @@ async fn a_scheduler_without_permissions_names_them_and_with_the_manifests_it_sc
     let config = config_file(CONFIG);
     let config = config.path().to_str().unwrap();
     let folder = TempDir::new().unwrap();
-    let account = access_as(&lab, &folder, "system:serviceaccount:kube-system:mine");
+    let account = lab.access_as(&folder, "system:serviceaccount:kube-system:mine");
     let args = ["--config", config, "--secure-port=0", "--kubeconfig", &account];
     let (code, _, log) = run(&args).await;
     assert_eq!(code, 2, "{log}");
@@ -114,26 +114,6 @@ async fn a_scheduler_without_permissions_names_them_and_with_the_manifests_it_sc
     lab.add_pod("web", "mine", json!({}));
     assert_eq!(lab.node_of("web").await, "n1");
     lab.event("web", "Scheduled").await;
-}
-
-/// A kubeconfig by which the administrator is taken for somebody else.
-fn access_as(lab: &Lab, folder: &TempDir, user: &str) -> String {
-    let mut config: Value = match lab.access()[..] {
-        ["--kubeconfig", file] => {
-            serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
-        }
-        ["--master", url] => json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "lab",
-            "clusters": [{"name": "lab", "cluster": {"server": url}}],
-            "users": [{"name": "lab", "user": {}}],
-            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab"}}],
-        }),
-        _ => unreachable!("a cluster is reached by one of the two"),
-    };
-    config["users"][0]["user"]["as"] = json!(user);
-    let file = folder.path().join("kubeconfig");
-    std::fs::write(&file, config.to_string()).unwrap();
-    file.to_str().unwrap().to_owned()
 }
 
 async fn apply(lab: &Lab, file: &Path) -> String {

@@ -10,7 +10,7 @@ mod file;
 mod restart;
 mod status;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use loadmaster_config::KubeSchedulerConfiguration;
 use loadmaster_core::scheduler::{EventType, Replaced, SchedulerOptions};
@@ -19,13 +19,18 @@ use loadmaster_k8s::{
     events::announce::{Announcement, Announcer},
     kind::Kind,
     needs,
+    rest::Rest,
     watch::Watches,
 };
-use tokio::sync::mpsc;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
 
 use crate::serving::Board;
 
 use super::{
+    StartChecks,
     extenders::Extenders,
     feeds::Feeds,
     swap::{Report, Swap},
@@ -39,6 +44,8 @@ pub(crate) struct Blueprint {
     pub(crate) config: KubeSchedulerConfiguration,
     /// The profiles, built.
     pub(crate) options: SchedulerOptions,
+    /// What must be permitted before it is taken up.
+    pub(crate) checks: StartChecks,
     /// What its plugins read from elsewhere.
     pub(crate) feeds: Vec<Feed>,
     /// All of it with every default filled in, as JSON.
@@ -57,6 +64,8 @@ pub(crate) type Build = Box<dyn Fn() -> anyhow::Result<Blueprint> + Send + Sync>
 pub(super) struct Reloader {
     pub(super) file: ConfigFile,
     pub(super) build: Build,
+    /// Asks the server what is permitted.
+    pub(super) rest: Rest,
     pub(super) watches: Watches,
     pub(super) fetched: Feeds,
     pub(super) swaps: mpsc::UnboundedSender<Swap>,
@@ -73,7 +82,20 @@ pub(super) struct Reloader {
     pub(super) generation: u64,
     /// The one that the core has not answered yet.
     pub(super) asked: Option<Asked>,
+    /// The one that may not do what it needs.
+    pub(super) denied: Option<Denied>,
 }
+
+/// A configuration that was refused for want of permissions, which may be granted any time.
+pub(super) struct Denied {
+    /// What was said about it.
+    error: String,
+    /// When to ask again.
+    again: Instant,
+}
+
+/// How often it is asked again whether a configuration may do what it needs.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 /// A configuration on its way to the core.
 pub(super) struct Asked {
@@ -92,7 +114,11 @@ impl Reloader {
         self.fetched.start(&self.feeds, &self.watches);
         loop {
             tokio::select! {
-                () = self.file.changed() => self.reload().await,
+                () = self.file.changed() => {
+                    self.denied = None;
+                    self.reload().await;
+                }
+                () = asks_again(self.denied.as_ref()) => self.reload().await,
                 report = self.reports.recv() => match report {
                     Some(report) => self.take(report).await,
                     None => return,
@@ -105,9 +131,16 @@ impl Reloader {
     async fn reload(&mut self) {
         let blueprint = match (self.build)() {
             Ok(blueprint) => blueprint,
-            Err(error) => return self.refused(&format!("{error:#}")).await,
+            Err(error) => {
+                self.denied = None;
+                return self.refused(&format!("{error:#}")).await;
+            }
         };
-        let Blueprint { config, options, feeds, shown, warnings } = blueprint;
+        let Blueprint { config, options, checks, feeds, shown, warnings } = blueprint;
+        if let Err(error) = checks.permit_change(&self.rest).await {
+            return self.deny(error.to_string()).await;
+        }
+        self.denied = None;
         for warning in warnings {
             tracing::warn!("{warning}");
         }
@@ -201,6 +234,15 @@ impl Reloader {
         self.announce(EventType::Warning, "ConfigRefused", note).await;
     }
 
+    /// Refuses a configuration until it may do what it needs; said once.
+    async fn deny(&mut self, error: String) {
+        let again = Instant::now() + ASK_AGAIN;
+        let before = self.denied.replace(Denied { error: error.clone(), again });
+        if before.is_none_or(|it| it.error != error) {
+            self.refused(&error).await;
+        }
+    }
+
     /// Ends watches that nobody needs. The next configuration is handed on only when the core has
     /// forgotten what they told, so that it cannot take that for known.
     async fn end_watches(&mut self) {
@@ -228,5 +270,13 @@ impl Reloader {
 
     async fn announce(&self, kind: EventType, reason: &'static str, note: String) {
         self.announcer.announce(Announcement { kind, reason, action: "Reloading", note }).await;
+    }
+}
+
+/// Waits until it is to be asked again; for ever where nothing was denied.
+async fn asks_again(denied: Option<&Denied>) {
+    match denied {
+        Some(denied) => sleep_until(denied.again).await,
+        None => std::future::pending().await,
     }
 }

@@ -9,6 +9,7 @@ use loadmaster_lab::{
     server::{LabServer, Options},
 };
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::{
     line::Line,
@@ -47,6 +48,26 @@ impl Lab {
     /// The arguments that tell a scheduler where the cluster is.
     pub(crate) fn access(&self) -> Vec<&str> {
         self.access.iter().map(String::as_str).collect()
+    }
+
+    /// A kubeconfig in `folder` by which the administrator is taken for `user`; its path.
+    pub(crate) fn access_as(&self, folder: &TempDir, user: &str) -> String {
+        let mut config: Value = match self.access()[..] {
+            ["--kubeconfig", file] => {
+                serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+            }
+            ["--master", url] => json!({
+                "apiVersion": "v1", "kind": "Config", "current-context": "lab",
+                "clusters": [{"name": "lab", "cluster": {"server": url}}],
+                "users": [{"name": "lab", "user": {}}],
+                "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab"}}],
+            }),
+            _ => unreachable!("a cluster is reached by one of the two"),
+        };
+        config["users"][0]["user"]["as"] = json!(user);
+        let file = folder.path().join("kubeconfig");
+        std::fs::write(&file, config.to_string()).unwrap();
+        file.to_str().unwrap().to_owned()
     }
 
     /// A client of the server, past the line.
