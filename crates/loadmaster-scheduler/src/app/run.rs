@@ -31,7 +31,7 @@ use crate::{
     host::host,
     logs,
     process::{
-        self, Plan, Rate, StartChecks,
+        Ground, Plan, Rate, StartChecks,
         feeds::{FeedSources, declared},
         reload::{Blueprint, Build},
     },
@@ -44,6 +44,7 @@ pub(super) fn run(
     base: Gates,
     sources: FeedSources,
 ) -> anyhow::Result<ExitCode> {
+    let ground = Ground::prepare()?;
     let Effective { loaded, gates, notes } = effective(&args, &registry, &base)?;
     if let Some(file) = &args.write_config_to {
         return effective::write(&loaded, file).map(|()| ExitCode::SUCCESS);
@@ -92,7 +93,7 @@ pub(super) fn run(
             config: loaded.config,
         })
     });
-    process::run(Plan {
+    ground.run(Plan {
         client,
         checks,
         rate,

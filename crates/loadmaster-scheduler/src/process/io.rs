@@ -25,6 +25,7 @@ use loadmaster_k8s::{
 use tokio::{
     sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
+    time::{Instant, timeout_at},
 };
 
 /// The core's ends of the channels.
@@ -183,15 +184,45 @@ async fn guarded(gate: &Gate, call: impl Future<Output = ActionResult>) -> Actio
 }
 
 impl Io {
-    /// Ends watches, and lets the last events be written.
-    pub(super) async fn finish(self) {
-        self.reloader.abort();
-        let last = async {
-            let _ = self.actor.await;
-            let _ = self.writer.await;
-        };
-        if tokio::time::timeout(FINISH_LIMIT, last).await.is_err() {
-            tracing::warn!("the last events could not be written in time");
+    /// Ends watches, lets what is under way end and the last events be written, and gives up what
+    /// takes too long. Whether no call but those of events was given up.
+    pub(super) async fn finish(self) -> bool {
+        let Self { reloader, mut actor, mut writer } = self;
+        reloader.abort();
+        let deadline = Instant::now() + FINISH_LIMIT;
+        let done = timeout_at(deadline, &mut actor).await.is_ok();
+        if !done {
+            tracing::warn!("calls to the API server were given up; what they did is unknown");
+            actor.abort();
         }
+        if timeout_at(deadline, &mut writer).await.is_err() {
+            tracing::warn!("the last events could not be written in time");
+            writer.abort();
+        }
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_still_under_way_at_the_end_is_given_up_and_told_of() {
+        let (held, given_up) = tokio::sync::oneshot::channel::<()>();
+        let endless = async move {
+            let _held = held;
+            std::future::pending::<()>().await;
+        };
+        let io = Io {
+            reloader: tokio::spawn(std::future::pending()),
+            actor: tokio::spawn(endless),
+            writer: tokio::spawn(async {}),
+        };
+        assert!(!io.finish().await);
+        assert!(given_up.await.is_err());
+        let (reloader, actor, writer) =
+            (tokio::spawn(async {}), tokio::spawn(async {}), tokio::spawn(async {}));
+        assert!(Io { reloader, actor, writer }.finish().await);
     }
 }

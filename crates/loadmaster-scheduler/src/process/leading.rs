@@ -36,6 +36,14 @@ impl Leading {
         }
     }
 
+    /// Ends taking part without a word: the lease runs out by itself, since what is under way may
+    /// still be done by the API server, and nobody is to decide on the same pods before that.
+    pub(super) fn abandon(self) {
+        if self.election.is_some() {
+            tracing::warn!("the lease is not given up and runs out by itself");
+        }
+    }
+
     /// Ends taking part; the lease is free at once. Nothing may be under way any more.
     pub(super) async fn finish(self) {
         if let Some(election) = self.election {

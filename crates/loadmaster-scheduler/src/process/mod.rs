@@ -24,7 +24,7 @@ use loadmaster_k8s::{
     kind::Kind,
     leader::{ElectionOptions, Loss},
 };
-use tokio::sync::oneshot;
+use tokio::{runtime::Runtime, signal::unix::Signal, sync::oneshot, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -73,32 +73,53 @@ pub(crate) struct Plan {
     pub(crate) board: Board,
 }
 
-/// Runs until a signal ends it.
-///
-/// # Errors
-/// What keeps it from starting.
-pub(crate) fn run(plan: Plan) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("cannot start threads")?;
-    let result = runtime.block_on(serve(plan));
-    // What is still under way then is given up.
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    result
+/// What the process stands on.
+pub(crate) struct Ground {
+    runtime: Runtime,
+    hangup: Signal,
 }
 
-async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
+impl Ground {
+    /// Starts the threads for all that waits. From here on SIGHUP does not end the process.
+    ///
+    /// # Errors
+    /// The system has no room for it.
+    pub(crate) fn prepare() -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .context("cannot start threads")?;
+        let hangup = {
+            let _inside = runtime.enter();
+            signals::hangup().context(NO_SIGNALS)?
+        };
+        Ok(Self { runtime, hangup })
+    }
+
+    /// Runs until a signal ends it.
+    ///
+    /// # Errors
+    /// What keeps it from starting.
+    pub(crate) fn run(self, plan: Plan) -> anyhow::Result<ExitCode> {
+        let Self { runtime, hangup } = self;
+        let result = runtime.block_on(serve(plan, hangup));
+        // What is still under way then is given up.
+        runtime.shutdown_timeout(Duration::from_millis(100));
+        result
+    }
+}
+
+const NO_SIGNALS: &str = "cannot listen for signals";
+
+async fn serve(plan: Plan, hangup: Signal) -> anyhow::Result<ExitCode> {
     let Plan { client, checks, rate, scheduler, kinds, feeds, sources, election, config, .. } =
         plan;
     let (config_file, build, serving, board) =
         (plan.config_file, plan.build, plan.serving, plan.board);
     let extenders = Extenders::new(&config.extenders).await?;
-    let hangup = config_file.as_ref().map(|_| signals::hangup()).transpose();
-    let hangup = hangup.context("cannot listen for signals")?;
-    let file = ConfigFile::new(config_file, reload::INTERVAL, hangup);
-    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let file = ConfigFile::new(config_file, reload::INTERVAL, Some(hangup));
+    let mut signals = Signals::listen().context(NO_SIGNALS)?;
     let mut cluster = tokio::select! {
         cluster = client::connect(&client, CALL_LIMIT) => cluster?,
         name = signals.next() => {
@@ -152,10 +173,21 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
         gate: leading.gate(),
     };
     let wires = io::start(&cluster, parts);
-    let core = EventLoop::new(scheduler, kinds, wires.for_core, extenders, clock, board);
+    let core = EventLoop::new(scheduler, kinds, wires.for_core, extenders, clock, board.clone());
     let core = core.spawn().context("cannot start a thread")?;
     match until_end(core, &mut signals, &mut leading, &stop).await {
         End::Stopped => {}
+        End::Overdue => {
+            let call = board.call_longer_than(LONG_CALL);
+            let stuck = call.as_deref().unwrap_or("a call to an extender goes on, most likely");
+            tracing::error!(
+                stuck,
+                "scheduling did not end in time; the process ends without it, and what was under \
+                 way is unknown"
+            );
+            leading.abandon();
+            return Ok(ExitCode::from(INTERNAL));
+        }
         End::Lost(loss) => {
             stop.cancel();
             tracing::error!(reason = %loss, "Leaderelection lost");
@@ -166,12 +198,17 @@ async fn serve(plan: Plan) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(INTERNAL));
         }
         End::Forced(name) => {
-            tracing::warn!(signal = name, "stopped at once; what was under way is unknown");
+            let stuck = board.call_longer_than(LONG_CALL);
+            tracing::warn!(signal = name, stuck, "stopped at once; what was under way is unknown");
+            leading.abandon();
             return Ok(ExitCode::from(NEGATIVE));
         }
     }
-    wires.io.finish().await;
-    leading.finish().await;
+    if wires.io.finish().await {
+        leading.finish().await;
+    } else {
+        leading.abandon();
+    }
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }
@@ -186,28 +223,43 @@ enum End {
     Broken,
     /// On a second request.
     Forced(&'static str),
+    /// The core did not end in time after the first.
+    Overdue,
 }
 
-/// Waits for a signal, asks the core to stop, and waits until it has.
+/// How long the core may take to end. What follows takes four seconds at most, and the deployment's
+/// grace period covers both.
+const CORE_LIMIT: Duration = Duration::from_secs(10);
+/// A call into a plugin that has taken so long is worth its name when the process cannot end.
+const LONG_CALL: Duration = Duration::from_millis(100);
+
+/// Waits for a signal, asks the core to stop, and waits until it has, or should have.
 async fn until_end(
     mut core: oneshot::Receiver<()>,
     signals: &mut Signals,
     leading: &mut Leading,
     stop: &CancellationToken,
 ) -> End {
-    let mut stopping = false;
+    let mut deadline = None;
     loop {
+        let overdue = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             ended = &mut core => return if ended.is_ok() { End::Stopped } else { End::Broken },
             loss = leading.lost() => return End::Lost(loss),
             name = signals.next() => {
-                if stopping {
+                if deadline.is_some() {
                     return End::Forced(name);
                 }
                 tracing::info!(signal = name, "stopping: no new pods, what is under way ends first");
-                stopping = true;
+                deadline = Some(Instant::now() + CORE_LIMIT);
                 stop.cancel();
             }
+            () = overdue => return End::Overdue,
         }
     }
 }

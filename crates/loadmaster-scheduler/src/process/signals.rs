@@ -1,4 +1,4 @@
-//! The signals that end the process.
+//! The signals that end the process, and the one that must not.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -8,7 +8,8 @@ pub(super) struct Signals {
     interrupt: Signal,
 }
 
-/// SIGHUP, which asks for the configuration to be read again.
+/// SIGHUP, which asks for the configuration to be read again. Where nobody listens it ends a process,
+/// so this comes first; what arrives before anybody waits for it is kept.
 pub(super) fn hangup() -> std::io::Result<Signal> {
     signal(SignalKind::hangup())
 }

@@ -139,22 +139,7 @@ impl Health {
     }
 
     fn plugin_calls(&self) -> Result<(), String> {
-        let shown = &self.board.0;
-        let Some(limit) = shown.stuck_after else { return Ok(()) };
-        match shown.meter.running_call() {
-            Some((call, age)) if age > limit => {
-                let (plugin, point) = (call.plugin, call.point.as_str());
-                let node = if call.node.is_empty() {
-                    String::new()
-                } else {
-                    format!(" for node {}", call.node)
-                };
-                Err(format!(
-                    "plugin {plugin} has not returned from {point}{node} for {} s",
-                    age.as_secs()
-                ))
-            }
-            _ => Ok(()),
-        }
+        let limit = self.board.0.stuck_after;
+        limit.and_then(|it| self.board.call_longer_than(it)).map_or(Ok(()), Err)
     }
 }

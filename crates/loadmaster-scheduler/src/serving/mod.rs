@@ -85,6 +85,18 @@ impl Board {
         &self.0.meter
     }
 
+    /// The call into a plugin that has taken more than `age` by now, as a sentence.
+    pub(crate) fn call_longer_than(&self, age: Duration) -> Option<String> {
+        let (call, taken) = self.0.meter.running_call().filter(|(_, taken)| *taken > age)?;
+        let (plugin, point) = (call.plugin, call.point.as_str());
+        let node = match &*call.node {
+            "" => String::new(),
+            node => format!(" for node {node}"),
+        };
+        let seconds = taken.as_secs();
+        Some(format!("plugin {plugin} has not returned from {point}{node} for {seconds} s"))
+    }
+
     /// Cancelled when the process begins to stop.
     pub(crate) fn stopping(&self) -> &CancellationToken {
         &self.0.stopping

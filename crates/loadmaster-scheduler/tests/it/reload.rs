@@ -167,3 +167,24 @@ async fn plugins_that_lack_permissions_are_refused_with_the_rules_to_add_and_tak
     let until = scheduler.until("the new configuration is in use").await;
     assert!(!until.iter().any(|it| it.contains("is refused")), "it is said once: {until:#?}");
 }
+
+#[tokio::test]
+async fn a_hangup_ends_nothing_and_without_a_file_it_says_why_nothing_is_read() {
+    // A server that takes connections and says nothing: the start waits for it.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let mut scheduler = Scheduler::start(&["--leader-elect=false", "--master", &url]);
+    scheduler.says("profile").await;
+    scheduler.signal(Signal::HUP);
+    drop(silent);
+    let (status, log) = scheduler.ended().await;
+    assert_eq!(status.code(), Some(2), "no signal, but the server ended it: {log:#?}");
+
+    let lab = Lab::start(1000).await;
+    let mut scheduler = Scheduler::of(&lab, &[]).await;
+    scheduler.signal(Signal::HUP);
+    let line = scheduler.says("SIGHUP").await;
+    assert!(line.contains("started without --config"), "{line}");
+    let (status, log) = scheduler.stop(Signal::TERM).await;
+    assert_eq!(status.code(), Some(0), "{log:#?}");
+}

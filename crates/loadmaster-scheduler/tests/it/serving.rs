@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use loadmaster_lab::resources::Collection;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::kit::{Lab, Scheduler, config_file, free_port, page};
@@ -20,7 +21,7 @@ fn sleeper(name: &str, millis: u32) -> Value {
 }
 
 /// The example with two faulty plugins, and the port where it answers in plain HTTP.
-async fn faulty(lab: &Lab, budget: &str) -> (Scheduler, u16) {
+async fn faulty(lab: &Lab, budget: &str, elects: bool) -> (Scheduler, u16) {
     let config = config_file(
         "profiles:\n- plugins:\n    filter:\n      enabled:\n      - {name: PanicsForOneInTen}\n\
          \x20     - {name: Sleeps}\n",
@@ -33,15 +34,27 @@ async fn faulty(lab: &Lab, budget: &str) -> (Scheduler, u16) {
     );
     let port = free_port();
     let args = [
-        "--leader-elect=false",
+        &format!("--leader-elect={elects}"),
         "--config",
         config.path().to_str().unwrap(),
         &format!("--loopback-http-port={port}"),
         &format!("--plugin-time-budget={budget}"),
     ];
     let mut scheduler = Scheduler::start_program(&binary, &[&args, &*lab.access()].concat());
-    scheduler.says("scheduling begins").await;
+    scheduler.says("the cluster is known").await;
     (scheduler, port)
+}
+
+const NAMED: &str = "plugin Sleeps has not returned from Filter for node n1 for";
+
+/// Waits until health finds a plugin that does not return; what it says.
+async fn stuck(port: u16) -> String {
+    loop {
+        let health = page(port, "/livez/plugin-calls").await;
+        if health.starts_with("HTTP/1.1 500") {
+            return health;
+        }
+    }
 }
 
 /// The value of a metric with these labels; 0 where it is not shown.
@@ -55,7 +68,7 @@ async fn plugins_that_panic_and_sleep_leave_other_pods_scheduled_and_are_named()
     let lab = Lab::start(1000).await;
     lab.add_node("n1");
     lab.add_node("n2");
-    let (mut scheduler, port) = faulty(&lab, "1s").await;
+    let (mut scheduler, port) = faulty(&lab, "1s", false).await;
     // Two nodes take 1.4 s, which is more than the plugin may take.
     lab.create(Collection::PODS, "default", sleeper("sleepy", 700));
     for pod in 1..=20 {
@@ -94,19 +107,37 @@ async fn plugins_that_panic_and_sleep_leave_other_pods_scheduled_and_are_named()
 async fn a_plugin_that_never_returns_is_named_by_health() {
     let lab = Lab::start(1000).await;
     lab.add_node("n1");
-    let (_scheduler, port) = faulty(&lab, "100ms").await;
+    let (mut scheduler, port) = faulty(&lab, "100ms", false).await;
     assert!(page(port, "/readyz?verbose").await.ends_with("readyz check passed\n"));
     lab.create(Collection::PODS, "default", sleeper("endless", 3_600_000));
-    loop {
-        let health = page(port, "/livez/plugin-calls").await;
-        if health.starts_with("HTTP/1.1 500") {
-            let named = "plugin Sleeps has not returned from Filter for node n1 for";
-            assert!(health.contains(named), "{health}");
-            break;
-        }
-    }
+    let health = stuck(port).await;
+    assert!(health.contains(NAMED), "{health}");
     let health = page(port, "/livez").await;
     assert!(health.contains("[-]plugin-calls failed: reason withheld\n"), "{health}");
     // What was measured can be read all the same.
     assert!(page(port, "/metrics").await.contains("scheduler_pending_pods"));
+    // It cannot end as it should, and whoever asks twice is not kept waiting.
+    scheduler.signal(Signal::TERM);
+    scheduler.says("stopping").await;
+    let (status, log) = scheduler.stop(Signal::TERM).await;
+    assert_eq!(status.code(), Some(1), "{log:#?}");
+    assert!(log.join("\n").contains(NAMED), "{log:#?}");
+}
+
+#[tokio::test]
+async fn a_plugin_that_never_returns_does_not_keep_the_process_and_the_lease_runs_out_by_itself() {
+    let lab = Lab::start(1000).await;
+    lab.add_node("n1");
+    let (scheduler, port) = faulty(&lab, "100ms", true).await;
+    lab.create(Collection::PODS, "default", sleeper("endless", 3_600_000));
+    stuck(port).await;
+    let (status, log) = scheduler.stop(Signal::TERM).await;
+    assert_eq!(status.code(), Some(70), "{log:#?}");
+    let log = log.join("\n");
+    assert!(log.contains(NAMED), "{log}");
+    let held = |it: &Value| {
+        let ours = it["metadata"]["name"] == "kube-scheduler";
+        (ours && it["spec"]["holderIdentity"] != "").then_some(())
+    };
+    lab.wait(Collection::LEASES, "lease that is held", held).await;
 }

@@ -43,7 +43,8 @@ pub(crate) use value::hyphenated;
   scheduler manifests --config scheduler.yaml --image registry.example/scheduler:1 | kubectl apply -f -
 
 Exit codes: 0 stopped on request, 1 stopped by a second signal or a check found something, 2 bad \
-                  usage, configuration or cluster, 70 a fault of the program."
+                  usage, configuration or cluster, 70 a fault of the program, as a plugin that does \
+                  not return when it is to stop."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

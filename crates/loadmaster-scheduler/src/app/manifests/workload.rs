@@ -49,8 +49,8 @@ fn pod(deployed: &Deployed) -> Value {
         "serviceAccountName": deployed.name,
         "automountServiceAccountToken": true,
         "nodeSelector": {"kubernetes.io/os": "linux"},
-        // Seven seconds are what a clean end may take.
-        "terminationGracePeriodSeconds": 15,
+        // Fourteen seconds are what an end may take.
+        "terminationGracePeriodSeconds": 20,
         "securityContext": {
             "runAsNonRoot": true,
             "runAsUser": NONROOT,

@@ -34,16 +34,29 @@ impl ConfigFile {
     /// Waits until the file holds something else, for two looks in a row, or until a signal asks for
     /// it to be read again.
     pub(super) async fn changed(&mut self) {
-        let Some(path) = self.path.clone() else { return std::future::pending().await };
+        let Some(path) = self.path.clone() else { return self.never().await };
         loop {
             let forced = tokio::select! {
                 () = sleep(self.interval) => false,
                 () = next(self.hangup.as_mut()) => true,
             };
+            if forced {
+                tracing::info!("SIGHUP: the configuration is read again");
+            }
             if let Some(held) = settled(&path).await.filter(|it| forced || *it != self.seen) {
                 self.seen = held;
                 return;
             }
+        }
+    }
+
+    /// Without a file nothing changes, whoever asks.
+    async fn never(&mut self) {
+        loop {
+            next(self.hangup.as_mut()).await;
+            tracing::info!(
+                "SIGHUP: nothing is read again, since the scheduler was started without --config"
+            );
         }
     }
 
