@@ -8,19 +8,22 @@ use std::{
 };
 
 use serde_json::Value;
-use tokio::process::Command;
 
 use crate::{
     cross::Toolchain,
-    doctor::size_of,
+    doctor::{free, size_of},
     elf::{self, ElfError},
-    measure::{Ledger, LedgerError, Measurement, RunError, What, run},
-    plan::{Lto, Plan},
+    measure::{Ledger, LedgerError, Measurement, RunError, What, guarded, run},
+    plan::{Lto, Plan, lower},
     recipe::Binary,
     signals::Stop,
     site::{self, Site},
     size::Size,
 };
+
+/// With less than that on its disk a build that failed has most likely failed for it: compilers remove
+/// what they could not finish.
+const FULL: Size = Size::mebi(64);
 
 /// A finished build.
 #[derive(Clone, Debug)]
@@ -41,8 +44,8 @@ pub enum BuildError {
     Run(#[from] RunError),
     /// It does not compile.
     #[error(
-        "{binary} does not build for {target}; cargo says above why. Its processes had up to {peak} of \
-         memory: where it says SIGKILL that was too much, and `--lto thin --jobs 1` takes less"
+        "{binary} does not build for {target}; cargo says above why (its processes had up to {peak} of \
+         memory). Mend that and run the same command again: what is compiled already stays"
     )]
     Failed {
         /// What.
@@ -51,6 +54,34 @@ pub enum BuildError {
         target: String,
         /// The most memory that all processes had together.
         peak: Size,
+    },
+    /// The system killed a compiler because memory was short, even with the least that one can do.
+    #[error(
+        "{binary} does not build for {target}: the system killed a compiler because memory was short, \
+         when all of them had {peak}; stop other programs, or give the machine more than that \
+         (`cargo xtask doctor` says who has how much), and run the same command again"
+    )]
+    Starved {
+        /// What.
+        binary: String,
+        /// rustc's name of the platform.
+        target: String,
+        /// The most memory that all processes had together.
+        peak: Size,
+    },
+    /// There was no room on the disk.
+    #[error(
+        "{binary} does not build for {target}: the disk is full, {free} are left; `cargo xtask doctor` \
+         says what takes how much, `cargo clean` frees the target folder. Then run the same command \
+         again"
+    )]
+    DiskFull {
+        /// What.
+        binary: String,
+        /// rustc's name of the platform.
+        target: String,
+        /// What is left of the target folder's disk.
+        free: Size,
     },
     /// Cargo says nothing of the binary.
     #[error("cargo built no binary `{0}`")]
@@ -82,7 +113,7 @@ pub async fn build(
     plan: &Plan,
     stop: &mut Stop,
 ) -> Result<Built, BuildError> {
-    let mut command = Command::new(site::cargo());
+    let mut command = guarded(&site.own, site::cargo());
     command.args(arguments(binary, &plan.what)).current_dir(&site.root);
     command.envs(toolchain.environment(&site.root, &site.cargo_home));
     if plan.lowered.is_some() || Some(plan.what.lto) != wanted(&site.root, &binary.profile) {
@@ -93,7 +124,14 @@ pub async fn build(
     let ran = run(command, stop).await?;
     if !ran.status.success() {
         let (binary, target) = (binary.name.clone(), toolchain.target.clone());
-        return Err(BuildError::Failed { binary, target, peak: ran.peak });
+        let (peak, free) = (ran.peak, free(&site.target));
+        return Err(if ran.starved {
+            BuildError::Starved { binary, target, peak }
+        } else if free < FULL {
+            BuildError::DiskFull { binary, target, free }
+        } else {
+            BuildError::Failed { binary, target, peak }
+        });
     }
     let artifact = ran.output.lines().find_map(|it| artifact(it, &binary.name));
     let (path, was_fresh) = artifact.ok_or_else(|| BuildError::NoBinary(binary.name.clone()))?;
@@ -116,6 +154,29 @@ pub async fn build(
     elf::check(&content, &toolchain.platform)
         .map_err(|fault| BuildError::Unfit { path: path.clone(), fault })?;
     Ok(Built { path, measurement: ledger.last(&plan.what).cloned(), was_fresh })
+}
+
+/// The same, and once more with less where the system kills a compiler because memory is short. `tell`
+/// is told of it.
+///
+/// # Errors
+/// When it does not build, would not run in an image, or is too large.
+pub async fn build_with_less(
+    site: &Site,
+    binary: &Binary,
+    toolchain: &Toolchain,
+    plan: &Plan,
+    stop: &mut Stop,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Built, BuildError> {
+    let mut plan = plan.clone();
+    loop {
+        let built = build(site, binary, toolchain, &plan, stop).await;
+        let Err(BuildError::Starved { peak, .. }) = &built else { return built };
+        let Some(lower) = lower(&plan, *peak) else { return built };
+        tell(lower.lowered.as_deref().unwrap_or_default());
+        plan = lower;
+    }
 }
 
 /// What cargo is called with.

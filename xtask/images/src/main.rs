@@ -2,11 +2,11 @@
 //!
 //! A program of its own, since it links what the other commands should not have to compile.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{env, ffi::OsString, path::PathBuf, process::ExitCode};
 
 use anstream::eprintln;
 use clap::{Parser, Subcommand};
-use xtask_images::signals::Stop;
+use xtask_images::{measure, signals::Stop};
 
 mod commands;
 mod options;
@@ -35,6 +35,16 @@ enum Command {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
+    // `guard -- PROGRAM …`: how this program starts others; for nobody else.
+    let words: Vec<OsString> = env::args_os().skip(1).collect();
+    if let [guard, _, command @ ..] = words.as_slice()
+        && guard == measure::GUARD
+    {
+        return measure::guard(command).unwrap_or_else(|error| {
+            eprintln!("error: cannot run {command:?}: {error}");
+            ExitCode::from(127)
+        });
+    }
     let Cli { root, command } = Cli::parse();
     let outcome = async {
         match command {
@@ -55,6 +65,9 @@ async fn main() -> ExitCode {
         // Whoever stopped it knows.
         if code <= 128 {
             eprintln!("error: {error:#}");
+            if let Some(hint) = commands::hint(&error) {
+                eprintln!("\nhint: {hint}");
+            }
         }
         ExitCode::from(code)
     })

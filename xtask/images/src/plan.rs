@@ -57,23 +57,42 @@ const fn elsewhere(lto: Lto, jobs: u32) -> Size {
     Size::mebi(if compilers > link { compilers } else { link })
 }
 
+/// The ways to build `what`, each with less memory than the one before: with fewer jobs, then with less
+/// optimisation across crates.
+fn rungs(what: &What) -> Vec<What> {
+    let mut rungs = vec![what.clone()];
+    let mut jobs = what.jobs;
+    while jobs > 1 {
+        jobs /= 2;
+        rungs.push(What { jobs, ..what.clone() });
+    }
+    let cheaper = [Lto::Thin, Lto::Off].into_iter().filter(|it| *it as u8 > what.lto as u8);
+    rungs.extend(cheaper.map(|lto| What { lto, jobs: 1, ..what.clone() }));
+    rungs
+}
+
+/// How to build once more after memory did not suffice, if there is a more modest way; `peak` is what
+/// was taken until then.
+pub fn lower(plan: &Plan, peak: Size) -> Option<Plan> {
+    let what = rungs(&plan.what).into_iter().nth(1)?;
+    let lowered = format!(
+        "the system killed a compiler because memory was short, when all of them had {peak}: again \
+         with lto = {} and {} {}",
+        what.lto,
+        what.jobs,
+        if what.jobs == 1 { "job" } else { "jobs" }
+    );
+    Some(Plan { what, lowered: Some(lowered), ..plan.clone() })
+}
+
 /// Chooses how to build `what`, whose `lto` and `jobs` are what one would like, with `room` to do it in.
 ///
 /// Where even the most modest way takes more, it is that one, and its need tells so.
 pub fn choose(what: &What, room: Size, ledger: &Ledger) -> Plan {
     let (wanted_lto, wanted_jobs) = (what.lto, what.jobs);
-    let mut rungs: Vec<(Lto, u32)> = vec![(wanted_lto, wanted_jobs)];
-    let mut jobs = wanted_jobs;
-    while jobs > 1 {
-        jobs /= 2;
-        rungs.push((wanted_lto, jobs));
-    }
-    let cheaper = [Lto::Thin, Lto::Off].into_iter().filter(|it| *it as u8 > wanted_lto as u8);
-    rungs.extend(cheaper.map(|it| (it, 1)));
-    let plans = rungs.into_iter().map(|(lto, jobs)| {
-        let what = What { lto, jobs, ..what.clone() };
+    let plans = rungs(what).into_iter().map(|what| {
         let measured = ledger.memory(&what);
-        let memory = measured.unwrap_or_else(|| elsewhere(lto, jobs));
+        let memory = measured.unwrap_or_else(|| elsewhere(what.lto, what.jobs));
         Plan { what, memory, measured: measured.is_some(), lowered: None }
     });
     let mut plans = plans.collect::<Vec<_>>();
@@ -149,6 +168,19 @@ mod tests {
         let told = choose(&what(Lto::Fat, 4), Size::mebi(900), &ledger).lowered.unwrap();
         assert!(told.contains("900 MB") && told.contains("takes 2000 MB"), "{told}");
         assert!(told.contains("lto = thin and 1 job instead"), "{told}");
+    }
+
+    #[test]
+    fn what_was_killed_is_tried_again_with_less_until_nothing_less_is_left() {
+        let plan = choose(&what(Lto::Fat, 2), Size::mebi(100_000), &Ledger::default());
+        let first = lower(&plan, Size::mebi(2000)).unwrap();
+        assert_eq!((first.what.lto, first.what.jobs), (Lto::Fat, 1));
+        let told = first.lowered.clone().unwrap();
+        assert!(told.contains("had 2000 MB: again with lto = fat and 1 job"), "{told}");
+        let second = lower(&first, Size::mebi(2000)).unwrap();
+        let third = lower(&second, Size::mebi(2000)).unwrap();
+        assert_eq!([second.what.lto, third.what.lto], [Lto::Thin, Lto::Off]);
+        assert_eq!(lower(&third, Size::mebi(2000)), None);
     }
 
     #[test]

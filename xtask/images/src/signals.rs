@@ -2,6 +2,7 @@
 
 use std::{io, process::ExitCode};
 
+use futures::FutureExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Listens for the wish to stop; from then on the signals no longer end the program by themselves.
@@ -34,6 +35,14 @@ impl Stop {
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
         })
+    }
+
+    /// Whether somebody has wanted the program to stop by now.
+    ///
+    /// # Errors
+    /// When somebody has.
+    pub fn check(&mut self) -> Result<(), Stopped> {
+        self.wanted().now_or_never().map_or(Ok(()), Err)
     }
 
     /// Completes when somebody wants the program to stop.

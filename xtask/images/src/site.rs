@@ -19,6 +19,8 @@ pub struct Site {
     pub target: PathBuf,
     /// Where cargo puts what it downloads.
     pub cargo_home: PathBuf,
+    /// This program, which guards those that it starts.
+    pub own: PathBuf,
     packages: Vec<Package>,
 }
 
@@ -53,6 +55,9 @@ pub enum SiteError {
     /// It cannot be run.
     #[error("cannot run cargo")]
     Run(#[source] io::Error),
+    /// This program does not find itself.
+    #[error("cannot find the program that runs")]
+    Own(#[source] io::Error),
     /// It refuses.
     #[error("cargo cannot read the workspace: {0}")]
     Refused(String),
@@ -93,6 +98,7 @@ impl Site {
             root: root.to_owned(),
             target: metadata.target_directory,
             cargo_home: home.unwrap_or_else(|| root.join(".cargo")),
+            own: env::current_exe().map_err(SiteError::Own)?,
             packages: metadata.packages,
         })
     }

@@ -8,6 +8,8 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use tempfile::TempDir;
 
 use super::{
     layer::{Compression, Files, Layer},
@@ -25,6 +27,8 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
+/// How the names of unfinished images begin.
+const SCRATCH: &str = ".image-";
 /// Where programs look for the authorities that they trust.
 const CA_BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// The name by which containerd keeps an image that it reads from a layout.
@@ -97,7 +101,8 @@ pub fn assemble(
     let place = |it| AssembleError::Place(dir.to_owned(), it);
     let parent = dir.parent().unwrap_or(dir);
     fs::create_dir_all(parent).map_err(place)?;
-    let scratch = tempfile::Builder::new().prefix(".image-").tempdir_in(parent).map_err(place)?;
+    sweep(parent).map_err(place)?;
+    let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(parent).map_err(place)?;
     let layout = Layout::create(scratch.path())?;
     let image = Image { recipe, facts, layout: &layout };
     step("the files".to_owned());
@@ -111,12 +116,36 @@ pub fn assemble(
     image.finish(parts)?;
     // Scratch folders are their owner's alone; this one is a result.
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).map_err(place)?;
+    put_in_place(scratch, dir).map_err(place)?;
+    Ok(Layout::open(dir)?)
+}
+
+/// Removes what a run has left that was killed. Whoever assembles holds the lock of heavy steps, so
+/// nobody is at work on it.
+fn sweep(parent: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(parent)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives the finished folder its name. Where there is one of that name the two change places at once,
+/// so that at every moment an image is there, the old one or the new one.
+fn put_in_place(scratch: TempDir, dir: &Path) -> io::Result<()> {
+    let exchange = RenameFlags::EXCHANGE;
+    if dir.exists() && renameat_with(CWD, scratch.path(), CWD, dir, exchange).is_ok() {
+        // What it holds now is the old one.
+        return scratch.close();
+    }
+    // Not every file system can do that.
     match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(place(error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    fs::rename(scratch.keep(), dir).map_err(place)?;
-    Ok(Layout::open(dir)?)
+    fs::rename(scratch.keep(), dir)
 }
 
 /// What every platform's image has beside the program.

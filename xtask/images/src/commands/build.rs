@@ -5,7 +5,7 @@ use std::{path::Path, process::ExitCode};
 use anstream::println;
 use serde_json::json;
 use xtask_images::{
-    build::{self, now},
+    build::{build_with_less, now},
     doctor::Step,
     lock::Lock,
     recipe::Recipe,
@@ -18,7 +18,10 @@ use super::{
     prepare::{self, Begin},
     results::{self, Binary},
 };
-use crate::options::build::{Options, Output};
+use crate::{
+    options::build::{Options, Output},
+    progress::note,
+};
 
 /// Builds the binary of an image for one platform.
 pub(crate) async fn run(
@@ -49,7 +52,9 @@ pub(crate) async fn run(
     let mut results = Vec::new();
     for (toolchain, plan) in &prepared.builds {
         results::announce(toolchain, plan);
-        let built = build::build(&site, &recipe.binary, toolchain, plan, stop).await?;
+        let mut tell = |text: &str| note(&format!("{}: {text}", toolchain.platform));
+        let binary = &recipe.binary;
+        let built = build_with_less(&site, binary, toolchain, plan, stop, &mut tell).await?;
         results.push(Binary { toolchain: toolchain.clone(), built });
     }
     match options.output {

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use xtask_images::{
     assemble::{Bill, Compression, Facts, Program, assemble, write_archive},
-    build::{self, now},
+    build::{build_with_less, now},
     cross::Toolchain,
     digest::Digest,
     doctor::{self, Step},
@@ -82,12 +82,13 @@ pub(crate) async fn run(
     for (i, (toolchain, plan)) in prepared.builds.iter().enumerate() {
         let binary = binaries[i / platforms.len()];
         results::announce(toolchain, plan);
-        let one = build::build(&site, binary, toolchain, plan, stop).await?;
+        let mut tell = |text: &str| note(&format!("{}: {text}", toolchain.platform));
+        let one = build_with_less(&site, binary, toolchain, plan, stop, &mut tell).await?;
         built.push((binary, Binary { toolchain: toolchain.clone(), built: one }));
     }
-    drop(lock);
     let mut images = Vec::new();
     for recipe in &recipes {
+        stop.check()?;
         let own = built.iter().filter(|(binary, _)| **binary == recipe.binary);
         let own: Vec<&Binary> = own.map(|(_, it)| it).collect();
         let facts = facts(options, recipe, &provenance, &site)?;
@@ -98,6 +99,8 @@ pub(crate) async fn run(
         let reference = Reference::tagged(&options.registry, &recipe.repository, &options.tag)?;
         images.push(Finished { reference, layout, pushed: None });
     }
+    stop.check()?;
+    drop(lock);
     let binaries: Vec<Binary> = built.into_iter().map(|(_, it)| it).collect();
     if options.result == Output::Table {
         // Before anything is pushed: what was built is worth knowing though the registry be down.

@@ -39,6 +39,18 @@ pub(crate) struct UserError(pub(crate) String);
 #[error("{0}")]
 pub(crate) struct NoRoom(pub(crate) String);
 
+/// What to do about a failure that does not say so itself: the system's word for a full disk.
+pub(crate) fn hint(error: &anyhow::Error) -> Option<&'static str> {
+    let is_full = |it: &std::io::Error| {
+        matches!(it.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+    };
+    let full = error.chain().filter_map(|it| it.downcast_ref()).any(is_full);
+    full.then_some(
+        "make room on that disk (`cargo xtask doctor` says what takes how much), then run the same \
+         command again; an image that was there before is as it was",
+    )
+}
+
 /// The exit code that a failure has.
 pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     /// A fault of this program.
@@ -53,7 +65,10 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
         if let Some(cause) = cause.downcast_ref::<BuildError>() {
             return match cause {
                 BuildError::Run(RunError::Stopped(Stopped(code))) => *code,
-                BuildError::Failed { .. } | BuildError::Unfit { .. } => 1,
+                BuildError::Failed { .. }
+                | BuildError::Starved { .. }
+                | BuildError::DiskFull { .. }
+                | BuildError::Unfit { .. } => 1,
                 _ => 2,
             };
         }

@@ -38,6 +38,9 @@ pub struct Ran {
     /// The most memory that it and everything below it had at one moment. What several processes share
     /// is counted once.
     pub peak: Size,
+    /// Whether the system killed a program meanwhile because memory was short. Whose it was the
+    /// system does not say; a build that fails at that moment needs no other reason.
+    pub starved: bool,
 }
 
 /// The program did not run to its end.
@@ -54,7 +57,8 @@ pub enum RunError {
     Stopped(#[from] Stopped),
 }
 
-/// Runs `command` to its end, in a process group of its own that is ended with us.
+/// Runs `command` to its end, in a process group of its own that is ended with us. Its standard input
+/// is a pipe on which nothing comes, and which closes when this program ends, however it ends.
 ///
 /// # Errors
 /// When it cannot be started, or somebody wants us to stop.
@@ -62,9 +66,11 @@ pub async fn run(mut command: Command, stop: &mut Stop) -> Result<Ran, RunError>
     let mut sampler = Sampler::new()?;
     let name = command.as_std().get_program().to_owned();
     let failed = |it| RunError::Start(name.clone(), it);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).kill_on_drop(true);
-    let begun = Instant::now();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).kill_on_drop(true);
+    let (begun, kills) = (Instant::now(), kills());
     let mut child = command.spawn().map_err(failed)?;
+    // Waiting for a child closes its input first.
+    let alive = child.stdin.take();
     let group = child.id().and_then(|it| Pid::from_raw(i32::try_from(it).ok()?));
     let mut pipe = child.stdout.take();
     let mut output = Vec::new();
@@ -94,14 +100,26 @@ pub async fn run(mut command: Command, stop: &mut Stop) -> Result<Ran, RunError>
             }
         }
     };
-    drop(ended);
+    drop((ended, alive));
     read.map_err(failed)?;
     Ok(Ran {
         status: status.map_err(failed)?,
         output: String::from_utf8_lossy(&output).into_owned(),
         wall: begun.elapsed(),
         peak: sampler.peak,
+        starved: self::kills() > kills,
     })
+}
+
+/// How many programs the system has killed so far because memory was short, in all and within
+/// control groups.
+fn kills() -> u64 {
+    fs::read_to_string("/proc/vmstat").ok().as_deref().and_then(killed).unwrap_or_default()
+}
+
+/// The line `oom_kill N`.
+fn killed(vmstat: &str) -> Option<u64> {
+    vmstat.lines().find_map(|it| it.strip_prefix("oom_kill "))?.trim().parse().ok()
 }
 
 /// Adds up the memory of a process and all below it, again and again.
@@ -190,6 +208,12 @@ mod tests {
         assert_eq!(run(shell("exit 3"), &mut stop).await.unwrap().status.code(), Some(3));
         let error = run(Command::new("no-such-program"), &mut stop).await.unwrap_err();
         assert!(error.to_string().contains("no-such-program"), "{error}");
+    }
+
+    #[test]
+    fn kills_for_want_of_memory_are_counted_by_the_system() {
+        assert_eq!(killed("pgmajfault 7\noom_kill 3\nnuma_hit 1\n"), Some(3));
+        assert_eq!(killed("pgmajfault 7\n"), None);
     }
 
     #[test]

@@ -61,8 +61,9 @@ fn building_twice_gives_the_same_files_to_the_byte() {
     let again = content(&build(&dir.path().join("again")));
     assert_eq!(first, again);
     assert!(first.len() > 10, "{:?}", first.keys());
-    // And in place of an earlier one, with nothing of that left.
+    // And in place of an earlier one, with nothing of that left, nor of a run that was killed.
     let dir = dir.path().join("first");
+    fs::create_dir_all(dir.with_file_name(".image-killed/blobs")).unwrap();
     fs::write(dir.join("blobs/sha256/old"), "old").unwrap();
     assert_eq!(content(&build(&dir)), first);
     let beside: Vec<_> = fs::read_dir(dir.parent().unwrap()).unwrap().collect();
