@@ -68,6 +68,8 @@ pub enum BuildError {
         target: String,
         /// The most memory that all processes had together.
         peak: Size,
+        /// Whether everything else was compiled by then.
+        linking: bool,
     },
     /// There was no room on the disk.
     #[error(
@@ -126,7 +128,10 @@ pub async fn build(
         let (binary, target) = (binary.name.clone(), toolchain.target.clone());
         let (peak, free) = (ran.peak, free(&site.target));
         return Err(if ran.starved {
-            BuildError::Starved { binary, target, peak }
+            // The package's own library comes right before the binary.
+            let library = plan.what.package.replace('-', "_");
+            let linking = ran.output.lines().any(|it| is_library(it, &library));
+            BuildError::Starved { binary, target, peak, linking }
         } else if free < FULL {
             BuildError::DiskFull { binary, target, free }
         } else {
@@ -172,8 +177,8 @@ pub async fn build_with_less(
     let mut plan = plan.clone();
     loop {
         let built = build(site, binary, toolchain, &plan, stop).await;
-        let Err(BuildError::Starved { peak, .. }) = &built else { return built };
-        let Some(lower) = lower(&plan, *peak) else { return built };
+        let Err(BuildError::Starved { peak, linking, .. }) = &built else { return built };
+        let Some(lower) = lower(&plan, *peak, *linking) else { return built };
         tell(lower.lowered.as_deref().unwrap_or_default());
         plan = lower;
     }
@@ -212,6 +217,14 @@ fn artifact(message: &str, name: &str) -> Option<(PathBuf, bool)> {
     let is_ours = message.pointer("/target/name")?.as_str()? == name;
     let path = message.get("executable")?.as_str().filter(|_| is_ours)?;
     Some((path.into(), message.get("fresh")?.as_bool()?))
+}
+
+/// Whether one of cargo's messages tells that the library `name` is compiled.
+fn is_library(message: &str, name: &str) -> bool {
+    let message: Value = serde_json::from_str(message).unwrap_or_default();
+    let kinds = message.pointer("/target/kind").and_then(Value::as_array);
+    message.pointer("/target/name").and_then(Value::as_str) == Some(name)
+        && kinds.is_some_and(|it| it.iter().any(|it| it == "lib"))
 }
 
 /// How much the profile of the workspace at `root` optimises across crates.
@@ -258,6 +271,9 @@ mod tests {
         assert_eq!(artifact(&message("scheduler", "null"), "scheduler"), None);
         assert_eq!(artifact(&message("lab", "\"/t/lab\""), "scheduler"), None);
         assert_eq!(artifact("Compiling", "scheduler"), None);
+        let library = r#"{"reason":"compiler-artifact","target":{"name":"a_b","kind":["lib"]},"executable":null}"#;
+        assert!(is_library(library, "a_b") && !is_library(library, "a"));
+        assert!(!is_library(&message("a_b", "\"/t/a_b\""), "a_b"));
     }
 
     #[test]

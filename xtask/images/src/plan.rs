@@ -72,9 +72,11 @@ fn rungs(what: &What) -> Vec<What> {
 }
 
 /// How to build once more after memory did not suffice, if there is a more modest way; `peak` is what
-/// was taken until then.
-pub fn lower(plan: &Plan, peak: Size) -> Option<Plan> {
-    let what = rungs(&plan.what).into_iter().nth(1)?;
+/// was taken until then. Where it was the link that was killed, fewer jobs would not have helped: it is
+/// one compiler.
+pub fn lower(plan: &Plan, peak: Size, linking: bool) -> Option<Plan> {
+    let helps = |it: &What| it.lto != plan.what.lto || !linking;
+    let what = rungs(&plan.what).into_iter().skip(1).find(helps)?;
     let lowered = format!(
         "the system killed a compiler because memory was short, when all of them had {peak}: again \
          with lto = {} and {} {}",
@@ -173,14 +175,17 @@ mod tests {
     #[test]
     fn what_was_killed_is_tried_again_with_less_until_nothing_less_is_left() {
         let plan = choose(&what(Lto::Fat, 2), Size::mebi(100_000), &Ledger::default());
-        let first = lower(&plan, Size::mebi(2000)).unwrap();
+        let first = lower(&plan, Size::mebi(2000), false).unwrap();
         assert_eq!((first.what.lto, first.what.jobs), (Lto::Fat, 1));
         let told = first.lowered.clone().unwrap();
         assert!(told.contains("had 2000 MB: again with lto = fat and 1 job"), "{told}");
-        let second = lower(&first, Size::mebi(2000)).unwrap();
-        let third = lower(&second, Size::mebi(2000)).unwrap();
+        let second = lower(&first, Size::mebi(2000), false).unwrap();
+        let third = lower(&second, Size::mebi(2000), false).unwrap();
         assert_eq!([second.what.lto, third.what.lto], [Lto::Thin, Lto::Off]);
-        assert_eq!(lower(&third, Size::mebi(2000)), None);
+        assert_eq!(lower(&third, Size::mebi(2000), false), None);
+        // One compiler was killed: that there were two jobs made no difference.
+        let link = lower(&plan, Size::mebi(2000), true).unwrap();
+        assert_eq!((link.what.lto, link.what.jobs), (Lto::Thin, 1));
     }
 
     #[test]

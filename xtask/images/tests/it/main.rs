@@ -1,6 +1,7 @@
 //! The program as a whole, with a cargo that does what a test wants.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod login;
 mod place;
 
 use std::{

@@ -97,13 +97,24 @@ impl Place {
         fs::read_to_string(self.image().join("index.json")).unwrap()
     }
 
+    pub(crate) fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The program, without a word yet of what it is to do.
+    pub(crate) fn program(&self) -> Command {
+        let cargo = self.root().join("cargo");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-images"));
+        command.arg("--root").arg(self.root());
+        command.env("CARGO", &cargo).env("RUSTC", &cargo).env("SOURCE_DATE_EPOCH", "1");
+        command
+    }
+
     /// `build-image`, whatever the machine has.
     pub(crate) fn command(&self) -> Command {
-        let (root, cargo) = (self.0.path(), self.0.path().join("cargo"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-images"));
-        command.arg("--root").arg(root).args(["build-image", "x", "--force", "--platform"]);
+        let mut command = self.program();
+        command.args(["build-image", "x", "--force", "--platform"]);
         command.arg(if cfg!(target_arch = "aarch64") { "linux/arm64" } else { "linux/amd64" });
-        command.env("CARGO", &cargo).env("RUSTC", &cargo).env("SOURCE_DATE_EPOCH", "1");
         command
     }
 
