@@ -6,10 +6,10 @@
 //! last change: no clock is compared with another's, so that a clock that jumps makes no two
 //! leaders. Every write has the version that was read as its condition.
 //!
-//! Source: `staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go`, v1.36. Two things
-//! are stricter here: a leader that reads another's name in the lease is none from then on, and the
-//! time to lead is counted from the start of the last successful write, not from the first try after
-//! it.
+//! Source: `staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go`, v1.36. Three things
+//! are stricter here: a leader that reads another's name in the lease is none from then on, the time
+//! to lead is counted from the start of the last successful write, not from the first try after it,
+//! and a lease that is deleted stays its holder's for as long as it said.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     options::{ElectionOptions, JITTER_FACTOR},
-    record::{LeaderElectionRecord, micro_time},
+    record::{LeaderElectionRecord, NUMBER_MAX, micro_time},
 };
 
 /// Now, by two clocks.
@@ -170,6 +170,10 @@ impl Elector {
             }
             (Step::Renewing { .. }, _) => self.read(),
             (Step::Reading, Answer::Lease(lease)) => self.was_read(at, lease, jitter),
+            // Somebody deleted it under its holder, who knows nothing of that yet.
+            (Step::Reading, Answer::NotFound) if self.is_anothers(at.now) => {
+                self.pause(at.now, jitter)
+            }
             (Step::Reading, Answer::NotFound) => {
                 self.lease = Value::Null;
                 self.observed = LeaderElectionRecord::default();
@@ -210,13 +214,11 @@ impl Elector {
             self.observed = record;
             self.observed_at = at.now;
         }
-        if !self.observed.holder.is_empty() && !self.holds() {
-            if self.renewed.is_some() {
-                return Next::Lost(Loss::Taken(self.observed.holder.clone()));
-            }
-            if self.is_lease_valid(at.now) {
-                return self.pause(at.now, jitter);
-            }
+        if self.names_another() && self.renewed.is_some() {
+            return Next::Lost(Loss::Taken(self.observed.holder.clone()));
+        }
+        if self.is_anothers(at.now) {
+            return self.pause(at.now, jitter);
         }
         if self.renewed.is_some() {
             self.slow_paths += 1;
@@ -238,12 +240,13 @@ impl Elector {
         let now = micro_time(at.wall);
         let holds = self.holds();
         let changes = !self.lease.is_null() && !holds;
+        let transitions = self.observed.lease_transitions + u64::from(changes);
         let record = LeaderElectionRecord {
             holder: self.options.identity.clone(),
             lease_duration_seconds: self.options.lease_duration_seconds(),
             acquire_time: if holds { self.observed.acquire_time.clone() } else { now.clone() },
             renew_time: now,
-            lease_transitions: self.observed.lease_transitions + u64::from(changes),
+            lease_transitions: transitions.min(NUMBER_MAX),
         };
         let mut lease = if self.lease.is_null() {
             let ElectionOptions { name, namespace, .. } = &self.options;
@@ -261,6 +264,15 @@ impl Elector {
 
     fn holds(&self) -> bool {
         self.observed.holder == self.options.identity
+    }
+
+    fn names_another(&self) -> bool {
+        !self.observed.holder.is_empty() && !self.holds()
+    }
+
+    /// Whether another may still take itself for the leader.
+    fn is_anothers(&self, now: Duration) -> bool {
+        self.names_another() && self.is_lease_valid(now)
     }
 
     fn is_lease_valid(&self, now: Duration) -> bool {

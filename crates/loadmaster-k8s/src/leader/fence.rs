@@ -1,6 +1,10 @@
 //! What keeps a scheduler that does not lead from changing anything.
 
-use std::future::Future;
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    task::Poll,
+};
 
 use tokio::{
     sync::watch,
@@ -48,7 +52,7 @@ impl Fence {
     /// [`NotLeading`]; where this scheduler did not lead to begin with, nothing was done.
     pub async fn guard<T>(&self, call: impl Future<Output = T>) -> Result<T, NotLeading> {
         let mut lead_until = self.lead_until.clone();
-        tokio::pin!(call);
+        let mut call = pin!(call);
         loop {
             let until = *lead_until.borrow_and_update();
             let Some(until) = until.filter(|it| *it > Instant::now()) else {
@@ -58,10 +62,19 @@ impl Fence {
                 biased;
                 () = sleep_until(until) => {}
                 changed = lead_until.changed() => changed.map_err(|_| NotLeading)?,
-                done = &mut call => return Ok(done),
+                done = before(until, call.as_mut()) => return Ok(done),
             }
         }
     }
+}
+
+/// Goes on with `call` only before `until`. A process that was halted for a while looks at its
+/// timers only after it has gone on with what was ready before.
+async fn before<F: Future + Unpin>(until: Instant, mut call: F) -> F::Output {
+    std::future::poll_fn(|context| {
+        if Instant::now() < until { Pin::new(&mut call).poll(context) } else { Poll::Pending }
+    })
+    .await
 }
 
 #[cfg(test)]
@@ -88,6 +101,28 @@ mod tests {
         assert_eq!(fence.guard(std::future::pending::<()>()).await, Err(NotLeading));
         assert_eq!(start.elapsed().as_secs(), 10);
         assert!(!fence.is_open());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_was_halted_goes_on_with_nothing_before_its_timers_are_heard() {
+        let (election, fence) = Fence::new();
+        election.send_replace(Some(Instant::now() + SECOND));
+        let mut begun = 0;
+        let call = std::future::poll_fn(|_| {
+            begun += 1;
+            Poll::<()>::Pending
+        });
+        {
+            let mut guarded = pin!(fence.guard(call));
+            assert!(futures::poll!(guarded.as_mut()).is_pending());
+            // The clock moves with the first poll, timers only after it.
+            let mut halted = pin!(tokio::time::advance(2 * SECOND));
+            assert!(futures::poll!(halted.as_mut()).is_pending());
+            assert!(futures::poll!(guarded.as_mut()).is_pending());
+            halted.await;
+            assert_eq!(guarded.await, Err(NotLeading));
+        }
+        assert_eq!(begun, 1);
     }
 
     #[tokio::test(start_paused = true)]

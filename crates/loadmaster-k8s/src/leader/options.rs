@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use loadmaster_config::LeaderElection;
 
+use super::record::NUMBER_MAX;
+
 /// How to take part in an election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElectionOptions {
@@ -110,7 +112,7 @@ impl ElectionOptions {
     /// must not think us gone earlier than we do.
     pub(super) fn lease_duration_seconds(&self) -> u64 {
         let whole = self.lease_duration.as_secs();
-        whole + u64::from(self.lease_duration.subsec_nanos() > 0)
+        whole.saturating_add(u64::from(self.lease_duration.subsec_nanos() > 0)).min(NUMBER_MAX)
     }
 }
 

@@ -19,6 +19,9 @@ pub(super) struct LeaderElectionRecord {
     pub(super) lease_transitions: u64,
 }
 
+/// The largest number that a Lease can hold.
+pub(super) const NUMBER_MAX: u64 = i32::MAX as u64;
+
 impl LeaderElectionRecord {
     /// Reads a Lease; what is absent is empty.
     pub(super) fn of(lease: &Value) -> Self {

@@ -155,6 +155,21 @@ fn a_lease_that_names_nobody_is_taken_at_once() {
 }
 
 #[test]
+fn numbers_stay_within_what_a_lease_can_hold() {
+    let mut server = Server::default();
+    let record = LeaderElectionRecord { lease_transitions: NUMBER_MAX, ..Default::default() };
+    let _ = server.store(json!({"metadata": {}, "spec": record.spec()}));
+    let mut a = candidate("a");
+    a.options.lease_duration = Duration::MAX;
+    attempt(&mut a, &mut server, 0);
+    let held = server.holds();
+    assert_eq!(
+        (held.lease_transitions, held.lease_duration_seconds),
+        (2_147_483_647, 2_147_483_647)
+    );
+}
+
+#[test]
 fn of_two_candidates_at_once_one_leads() {
     let (mut a, mut b, mut server) = (candidate("a"), candidate("b"), Server::default());
     server.store(json!({"metadata": {}, "spec": LeaderElectionRecord::default().spec()}));
@@ -227,6 +242,19 @@ fn a_lease_that_was_deleted_is_created_again() {
     server.lease = None;
     assert_eq!(attempt(&mut a, &mut server, 2), pause(RETRY));
     assert_eq!(server.holds().holder, "a");
+}
+
+#[test]
+fn a_lease_that_was_deleted_stays_its_holders_for_as_long_as_it_said() {
+    let mut server = Server::default();
+    let (mut a, mut b) = (candidate("a"), candidate("b"));
+    attempt(&mut a, &mut server, 0);
+    attempt(&mut b, &mut server, 1);
+    server.lease = None;
+    attempt(&mut b, &mut server, 15);
+    assert!(!leads(&b) && server.lease.is_none());
+    attempt(&mut b, &mut server, 16);
+    assert!(leads(&b));
 }
 
 #[test]
