@@ -248,6 +248,9 @@ impl Rest {
     }
 }
 
+/// A rate below one call a day is one a day: moments so far off cannot be told any more.
+const INTERVAL_MAX: Duration = Duration::from_hours(24);
+
 /// How often calls may be made (client-go: `flowcontrol`). Turns are given out in order.
 #[derive(Debug)]
 struct Rate {
@@ -259,7 +262,8 @@ struct Rate {
 
 impl Rate {
     fn new(qps: f32, burst: u32) -> Self {
-        let interval = Duration::from_secs_f64(1.0 / f64::from(qps));
+        let interval = Duration::try_from_secs_f64(1.0 / f64::from(qps));
+        let interval = interval.unwrap_or(INTERVAL_MAX).min(INTERVAL_MAX);
         Self { interval, burst: burst.max(1), paid: Mutex::new(None) }
     }
 
@@ -380,6 +384,20 @@ mod tests {
             rate.turn().await;
         }
         assert!((100..=101).contains(&start.elapsed().as_millis()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_lowest_rate_that_can_be_written_still_has_its_burst() {
+        let rate = Rate::new(f32::from_bits(1), u32::MAX);
+        let start = Instant::now();
+        for _ in 0..100 {
+            rate.turn().await;
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        let rate = Rate::new(f32::MIN_POSITIVE, 1);
+        rate.turn().await;
+        rate.turn().await;
+        assert!(start.elapsed() >= INTERVAL_MAX);
     }
 
     #[test]
