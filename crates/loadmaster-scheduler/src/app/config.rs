@@ -114,7 +114,8 @@ const DEFAULT: &str =
 /// The text of a configuration.
 pub(super) fn read(file: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
-    let read = File::open(file).and_then(|it| it.take(SIZE_MAX + 1).read_to_string(&mut text));
+    let read =
+        File::open(file).and_then(|it| it.take(CONFIG_BYTES_MAX + 1).read_to_string(&mut text));
     let size = read.with_context(|| {
         format!(
             "cannot read the configuration {}; name a file that is there and can be read, or leave \
@@ -122,19 +123,19 @@ pub(super) fn read(file: &Path) -> anyhow::Result<String> {
             file.display()
         )
     })?;
-    if size as u64 > SIZE_MAX {
+    if size as u64 > CONFIG_BYTES_MAX {
         bail!(
             "{} holds more than {} MiB, which is no configuration; name the file that holds the \
              KubeSchedulerConfiguration",
             file.display(),
-            SIZE_MAX >> 20
+            CONFIG_BYTES_MAX >> 20
         );
     }
     Ok(text)
 }
 
-/// No ConfigMap can hold more than a MiB.
-const SIZE_MAX: u64 = 4 << 20;
+/// How large a configuration may be, in bytes: no ConfigMap can hold more than a MiB.
+pub(crate) const CONFIG_BYTES_MAX: u64 = 4 << 20;
 
 fn print_finding(
     name: &str,

@@ -41,6 +41,7 @@ mod exit {
     pub(crate) const INTERNAL: u8 = 70;
 }
 pub(crate) use args::{LogFormat, ServingFlags, TlsVersion};
+pub(crate) use config::CONFIG_BYTES_MAX;
 pub(crate) use exit::{INTERNAL, NEGATIVE, UNUSABLE};
 
 impl Default for SchedulerCommand {

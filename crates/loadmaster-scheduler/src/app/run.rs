@@ -78,8 +78,12 @@ pub(super) fn run(
     let rate = rate(&loaded)?;
     let (config, config_file, serving) = (loaded.config, args.config.clone(), args.serving.clone());
     let build: Build = Box::new(move || {
-        let Effective { loaded, gates, .. } = effective(&args, &registry, &base)?;
         let file = named(args.config.as_deref());
+        if args.config.as_ref().is_some_and(|it| it.exists() && !it.is_file()) {
+            // A pipe would be waited for.
+            bail!("{file} is no regular file, and cannot be read again; put one in its place");
+        }
+        let Effective { loaded, gates, .. } = effective(&args, &registry, &base)?;
         // Whatever it changes, the lease must not be another scheduler's.
         self::election(&loaded, &file, &host())?;
         let options = SchedulerOptions::from_config(&loaded, &registry, &gates)?;

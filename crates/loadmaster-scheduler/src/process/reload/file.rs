@@ -1,11 +1,15 @@
 //! Noticing that a file holds something else.
 
 use std::{
+    fs::File,
+    io::{self, Read as _},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use tokio::{signal::unix::Signal, time::sleep};
+
+use crate::app::CONFIG_BYTES_MAX;
 
 /// A file that may change, whichever way: written anew, replaced, or swapped with the folder that a
 /// link leads through, as a mounted `ConfigMap` is.
@@ -27,7 +31,7 @@ const SETTLE: Duration = Duration::from_millis(200);
 impl ConfigFile {
     /// What the file holds now counts as known.
     pub(crate) fn new(path: Option<PathBuf>, interval: Duration, hangup: Option<Signal>) -> Self {
-        let seen = path.as_ref().and_then(|it| std::fs::read(it).ok());
+        let seen = path.as_ref().and_then(|it| held(it).ok());
         Self { path, interval, hangup, seen }
     }
 
@@ -35,13 +39,14 @@ impl ConfigFile {
     /// it to be read again.
     pub(super) async fn changed(&mut self) {
         let Some(path) = self.path.clone() else { return self.never().await };
+        let mut forced = false;
         loop {
-            let forced = tokio::select! {
-                () = sleep(self.interval) => false,
-                () = next(self.hangup.as_mut()) => true,
-            };
-            if forced {
-                tracing::info!("SIGHUP: the configuration is read again");
+            tokio::select! {
+                () = sleep(self.interval) => {}
+                () = next(self.hangup.as_mut()) => {
+                    tracing::info!("SIGHUP: the configuration is read again");
+                    forced = true;
+                }
             }
             if let Some(held) = settled(&path).await.filter(|it| forced || *it != self.seen) {
                 self.seen = held;
@@ -78,10 +83,26 @@ async fn next(hangup: Option<&mut Signal>) {
 
 /// What the file holds (`None`: it cannot be read), unless that changes under the reader.
 async fn settled(path: &Path) -> Option<Option<Vec<u8>>> {
-    let first = tokio::fs::read(path).await.ok();
+    let look = || {
+        let path = path.to_owned();
+        let look = tokio::task::spawn_blocking(move || held(&path).ok());
+        async { look.await.ok().flatten() }
+    };
+    let first = look().await;
     sleep(SETTLE).await;
-    let second = tokio::fs::read(path).await.ok();
+    let second = look().await;
     (first == second).then_some(second)
+}
+
+/// What a file holds, the beginning of one that is too large to be a configuration. A pipe holds
+/// nothing that can be read again, and would keep its reader waiting.
+fn held(path: &Path) -> io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut content = Vec::new();
+    File::open(path)?.take(CONFIG_BYTES_MAX + 1).read_to_end(&mut content)?;
+    Ok(content)
 }
 
 #[cfg(test)]
@@ -127,6 +148,16 @@ mod tests {
         assert_ne!(file.digest(), before);
         let none = tokio::time::timeout(10 * INTERVAL, file.changed()).await;
         assert!(none.is_err(), "it has been taken up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pipe_keeps_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let mut file = ConfigFile::new(Some(pipe), INTERVAL, None);
+        let none = tokio::time::timeout(10 * INTERVAL, file.changed()).await;
+        assert!(none.is_err(), "a pipe never changes");
     }
 
     #[tokio::test(start_paused = true)]
