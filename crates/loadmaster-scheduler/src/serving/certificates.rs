@@ -11,7 +11,9 @@ use anyhow::{Context, bail};
 use rustls::{
     DigitallySignedStruct, DistinguishedName, Error as TlsError, ServerConfig, SignatureScheme,
     client::danger::HandshakeSignatureValid,
-    crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
+    crypto::{
+        CryptoProvider, SupportedKxGroup, ring, verify_tls12_signature, verify_tls13_signature,
+    },
     pki_types::{CertificateDer, PrivateKeyDer, UnixTime, pem::PemObject},
     server::{
         ClientHello, ResolvesServerCert,
@@ -78,6 +80,9 @@ impl Certificates {
         let mut provider = ring::default_provider();
         if !flags.tls_cipher_suites.is_empty() {
             choose_suites(&mut provider, &flags.tls_cipher_suites)?;
+        }
+        if !flags.tls_curve_preferences.is_empty() {
+            choose_groups(&mut provider, &flags.tls_curve_preferences)?;
         }
         let versions = match flags.tls_min_version {
             TlsVersion::Tls12 => &[&TLS13, &TLS12][..],
@@ -216,6 +221,21 @@ fn choose_suites(provider: &mut CryptoProvider, names: &[String]) -> anyhow::Res
         );
     }
     provider.cipher_suites.retain(|it| names.contains(&name(it)));
+    Ok(())
+}
+
+/// Leaves the key exchange groups of these numbers.
+fn choose_groups(provider: &mut CryptoProvider, numbers: &[u16]) -> anyhow::Result<()> {
+    let number = |it: &&dyn SupportedKxGroup| u16::from(it.name());
+    let known: Vec<_> = provider.kx_groups.iter().map(number).collect();
+    if let Some(unknown) = numbers.iter().find(|it| !known.contains(it)) {
+        let known: Vec<_> = known.iter().map(ToString::to_string).collect();
+        bail!(
+            "--tls-curve-preferences: {unknown} is not spoken here; those that are: {}",
+            known.join(",")
+        );
+    }
+    provider.kx_groups.retain(|it| numbers.contains(&number(it)));
     Ok(())
 }
 

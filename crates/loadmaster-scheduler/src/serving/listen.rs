@@ -1,6 +1,12 @@
 //! Connections: how many, how long, and how much a client may send.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -8,8 +14,7 @@ use rustls::pki_types::CertificateDer;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
     time::{sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
@@ -19,7 +24,7 @@ use super::route::Routes;
 /// What clients may take of the process together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Connections at a time; more wait to be taken.
+    /// Connections at a time; one more takes the place of the one that was silent for longest.
     pub(super) connections: usize,
     /// How long a handshake may take.
     pub(super) handshake: Duration,
@@ -55,12 +60,10 @@ pub(super) async fn serve(
     routes: Routes,
     limits: Limits,
 ) {
-    let places = Arc::new(Semaphore::new(limits.connections));
     let mut connections = JoinSet::new();
+    let mut places: Vec<Place> = Vec::new();
+    let clock = Arc::new(AtomicU64::new(0));
     loop {
-        while connections.try_join_next().is_some() {}
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -69,20 +72,80 @@ pub(super) async fn serve(
                 continue;
             }
         };
-        let (tls, routes) = (tls.clone(), routes.clone());
-        connections.spawn(async move {
-            let _place = place;
-            connection(stream, tls, routes, limits).await;
-        });
+        make_room(&mut places, &mut connections, limits.connections).await;
+        let activity = Activity::new(&clock);
+        let (tls, routes, seen) = (tls.clone(), routes.clone(), activity.clone());
+        let task = connections.spawn(connection(stream, tls, routes, limits, activity));
+        places.push(Place { task, activity: seen });
     }
 }
 
-async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, routes: Routes, limits: Limits) {
-    let Some(tls) = tls else { return talk(stream, Vec::new(), routes, limits).await };
+/// A connection that is served.
+struct Place {
+    task: AbortHandle,
+    activity: Activity,
+}
+
+/// Sees to it that there are fewer than `most` connections. Whoever holds connections without asking
+/// anything must not keep out those that want to know whether the process lives: the connection
+/// that was silent for longest ends. Where all have asked something, an answer is waited for.
+async fn make_room(places: &mut Vec<Place>, connections: &mut JoinSet<()>, most: usize) {
+    loop {
+        while connections.try_join_next().is_some() {}
+        places.retain(|it| !it.task.is_finished());
+        if places.len() < most {
+            return;
+        }
+        let silent = (0..places.len()).min_by_key(|it| places[*it].activity.last());
+        match silent.filter(|it| places[*it].activity.last() != Activity::ANSWERING) {
+            Some(silent) => places.swap_remove(silent).task.abort(),
+            None => _ = connections.join_next().await,
+        }
+    }
+}
+
+/// When a connection was last heard, on a clock that counts such moments.
+#[derive(Clone)]
+struct Activity {
+    clock: Arc<AtomicU64>,
+    last: Arc<AtomicU64>,
+}
+
+impl Activity {
+    /// In place of a moment: a question is being answered.
+    const ANSWERING: u64 = u64::MAX;
+
+    fn new(clock: &Arc<AtomicU64>) -> Self {
+        let activity = Self { clock: Arc::clone(clock), last: Arc::default() };
+        activity.heard();
+        activity
+    }
+
+    fn heard(&self) {
+        self.last.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    fn answering(&self) {
+        self.last.store(Self::ANSWERING, Ordering::Relaxed);
+    }
+
+    fn last(&self) -> u64 {
+        self.last.load(Ordering::Relaxed)
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    routes: Routes,
+    limits: Limits,
+    activity: Activity,
+) {
+    let Some(tls) = tls else { return talk(stream, Vec::new(), routes, limits, activity).await };
     match timeout(limits.handshake, tls.accept(stream)).await {
         Ok(Ok(stream)) => {
             let shown = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
-            talk(stream, shown, routes, limits).await;
+            talk(stream, shown, routes, limits, activity).await;
         }
         Ok(Err(error)) => tracing::debug!(%error, "handshake failed"),
         Err(_) => tracing::debug!("handshake took too long"),
@@ -95,11 +158,18 @@ async fn talk(
     certificates: Vec<CertificateDer<'static>>,
     routes: Routes,
     limits: Limits,
+    activity: Activity,
 ) {
     let certificates = Arc::new(certificates);
     let service = service_fn(move |request: http::Request<Incoming>| {
         let (routes, certificates) = (routes.clone(), Arc::clone(&certificates));
-        async move { routes.answer(request, &certificates).await }
+        let activity = activity.clone();
+        async move {
+            activity.answering();
+            let answer = routes.answer(request, &certificates).await;
+            activity.heard();
+            answer
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -40,6 +40,10 @@ pub(crate) struct ServingFlags {
     /// safe where this is left out
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tls_cipher_suites: Vec<String>,
+    /// The groups that keys are exchanged in, by their numbers in TLS (29 is X25519), separated by
+    /// commas; all that are safe where this is left out
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub(crate) tls_curve_preferences: Vec<u16>,
     /// Authorities whose client certificates are believed, in PEM
     #[arg(long, value_name = "FILE")]
     pub(crate) client_ca_file: Option<PathBuf>,

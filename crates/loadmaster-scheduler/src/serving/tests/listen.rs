@@ -142,11 +142,36 @@ async fn clients_that_send_too_much_or_too_slowly_do_not_keep_others_out() {
     let long = format!("x: {}\r\n", "y".repeat(4 * limits.head_bytes));
     let answer = plainly(&served, &get("/livez", &long)).await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
-    // The one place is taken by somebody who never ends its question; the next one waits for it.
+    // Somebody who never ends its question is cut off.
     let mut slow = TcpStream::connect(&served.address).await.unwrap();
     slow.write_all(b"GET /livez HTTP/1.1\r\n").await.unwrap();
-    let answer = plainly(&served, &get("/livez", "")).await;
-    assert!(answer.ends_with("ok"), "{answer}");
+    let mut answer = Vec::new();
+    let _ = slow.read_to_end(&mut answer).await;
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"), "{answer:?}");
+}
+
+/// Asks on a connection that stays open, and waits for the answer.
+async fn asks(stream: &mut TcpStream) {
+    stream.write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\nok") {
+        answer.push(stream.read_u8().await.expect("the connection lasts"));
+    }
+}
+
+#[tokio::test]
+async fn the_connection_that_was_silent_for_longest_gives_way_to_a_new_one() {
+    let limits = Limits { connections: 2, ..Limits::default() };
+    let served = serve(None, None, limits).await;
+    let mut first = TcpStream::connect(&served.address).await.unwrap();
+    asks(&mut first).await;
+    let mut second = TcpStream::connect(&served.address).await.unwrap();
+    asks(&mut second).await;
+    asks(&mut first).await;
+    let third = plainly(&served, &get("/livez", "")).await;
+    assert!(third.ends_with("ok"), "{third}");
+    assert_eq!(second.read(&mut [0]).await.unwrap_or_default(), 0);
+    asks(&mut first).await;
 }
 
 #[test]
@@ -183,4 +208,18 @@ fn a_cipher_suite_that_is_not_spoken_is_answered_with_those_that_are() {
     suites("TLS_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256").unwrap();
     let error = suites("TLS_RSA_WITH_AES_128_CBC_SHA").unwrap_err().to_string();
     assert!(error.contains("TLS_AES_256_GCM_SHA384"), "{error}");
+}
+
+#[test]
+fn a_key_exchange_group_that_is_not_spoken_is_answered_with_those_that_are() {
+    let groups = |numbers: &str| {
+        let flags = flags(&[&format!("--tls-curve-preferences={numbers}")]);
+        Certificates::new(&flags).unwrap().server_config(&flags)
+    };
+    let config = groups("29,24").unwrap();
+    let left: Vec<_> =
+        config.crypto_provider().kx_groups.iter().map(|it| u16::from(it.name())).collect();
+    assert_eq!(left, [29, 24]);
+    let error = groups("29,30").unwrap_err().to_string();
+    assert!(error.contains("30 is not spoken here; those that are: 29,23,24"), "{error}");
 }
