@@ -79,7 +79,10 @@ pub enum ConnectError {
         message: String,
     },
     /// No client can be made of the settings.
-    #[error("the settings from {source_name} make no client: {message}. Check its certificates")]
+    #[error(
+        "the settings from {source_name} make no client: {message}. Check its certificates, and \
+         the token file or the program that its user's credentials come from"
+    )]
     Client {
         /// Where the settings come from.
         source_name: String,
@@ -98,7 +101,17 @@ pub enum ConnectError {
         source_name: String,
         /// What happened.
         message: String,
+        /// Whether it is one of the things that pass by themselves.
+        passing: bool,
     },
+}
+
+impl ConnectError {
+    /// Whether the same may well succeed later: the server is away, busy, or has just been started
+    /// and does not know its roles yet.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { passing: true, .. })
+    }
 }
 
 /// A cluster that answers.
@@ -117,30 +130,66 @@ pub struct Cluster {
 /// How long the first answer may take.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// Finds the cluster and asks for its version. `limit` is how long each later call may take.
-///
-/// Looked at in this order: `--kubeconfig` or the configuration's own, `KUBECONFIG`, the service
-/// account in a pod, `~/.kube/config`.
+/// A cluster whose address is known, and that was not asked anything yet.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Calls to it.
+    pub rest: Rest,
+    /// Its address.
+    pub server: String,
+    /// Where the address comes from.
+    pub source_name: String,
+}
+
+/// Finds the cluster. `limit` is how long each call may take.
 ///
 /// # Errors
-/// [`ConnectError`] in one paragraph with what to do.
-pub async fn connect(options: &ClientOptions, limit: Duration) -> Result<Cluster, ConnectError> {
+/// See [`ConnectError`].
+pub async fn find(options: &ClientOptions, limit: Duration) -> Result<Found, ConnectError> {
     let (mut config, source_name) = settings(options).await?;
     // Faults are handled where it is known what they mean.
     config.default_retry = false;
     config.read_timeout = None;
     let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-    let client = kube::Client::try_from(config).map_err(|error| ConnectError::Client {
-        source_name: source_name.clone(),
-        message: chain(&error),
-    })?;
-    let rest = Rest::new(client, limit);
-    let version = ask_version(&rest).await.map_err(|error| ConnectError::Unreachable {
-        server: server.clone(),
-        source_name: source_name.clone(),
-        message: error.to_string(),
-    })?;
-    Ok(Cluster { rest, server, source_name, version })
+    // A program that gives out credentials may take as long as it likes.
+    let client = tokio::task::spawn_blocking(|| kube::Client::try_from(config)).await;
+    let message = match client {
+        Ok(Ok(client)) => return Ok(Found { rest: Rest::new(client, limit), server, source_name }),
+        Ok(Err(error)) => chain(&error),
+        Err(error) => error.to_string(),
+    };
+    Err(ConnectError::Client { source_name, message })
+}
+
+impl Found {
+    /// Asks for the cluster's version.
+    ///
+    /// # Errors
+    /// [`ConnectError::Unreachable`].
+    pub async fn answer(&self) -> Result<Cluster, ConnectError> {
+        let Self { rest, server, source_name } = self.clone();
+        match ask_version(&rest).await {
+            Ok(version) => Ok(Cluster { rest, server, source_name, version }),
+            Err(error) => Err(ConnectError::Unreachable {
+                server,
+                source_name,
+                message: error.to_string(),
+                passing: match error {
+                    CallError::Transport(_) | CallError::TimedOut(_) => true,
+                    CallError::Answer { code, .. } => matches!(code, 403 | 429 | 500..),
+                    _ => false,
+                },
+            }),
+        }
+    }
+}
+
+/// Finds the cluster and asks for its version. `limit` is how long each later call may take.
+///
+/// # Errors
+/// See [`ConnectError`].
+pub async fn connect(options: &ClientOptions, limit: Duration) -> Result<Cluster, ConnectError> {
+    find(options, limit).await?.answer().await
 }
 
 async fn ask_version(rest: &Rest) -> Result<String, CallError> {
@@ -219,7 +268,11 @@ async fn from_kubeconfig(
         });
     };
     let contexts: Vec<_> = kubeconfig.contexts.iter().map(|it| it.name.clone()).collect();
+    let chosen = context.or(kubeconfig.current_context.as_ref());
     let fix = match &contexts[..] {
+        _ if chosen.is_some_and(|it| contexts.contains(it)) => {
+            "Check the cluster and the user that the context names".to_owned()
+        }
         [] => "It has no contexts; write one with `kubectl config set-context`".to_owned(),
         names => format!("It has the contexts {}; choose one with --context", names.join(", ")),
     };

@@ -1,6 +1,7 @@
 //! The process around the core: the core on one thread, everything that waits beside it, channels
 //! between them.
 
+mod begin;
 mod clock;
 mod event_loop;
 mod extenders;
@@ -12,15 +13,14 @@ mod signals;
 mod start_checks;
 mod swap;
 
-use std::{collections::BTreeSet, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Context;
 use loadmaster_config::KubeSchedulerConfiguration;
 use loadmaster_core::scheduler::Scheduler;
 use loadmaster_framework::Feed;
 use loadmaster_k8s::{
-    act::CALL_LIMIT,
-    client::{self, ClientOptions, Cluster},
+    client::ClientOptions,
     kind::Kind,
     leader::{ElectionOptions, Loss},
 };
@@ -29,9 +29,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     app::{INTERNAL, NEGATIVE, ServingFlags},
-    host::host,
-    serving::{self, Board},
+    serving::Board,
 };
+use begin::begin;
 use clock::Clock;
 use event_loop::EventLoop;
 use extenders::Extenders;
@@ -120,29 +120,14 @@ async fn serve(plan: Plan, hangup: Signal) -> anyhow::Result<ExitCode> {
     let extenders = Extenders::new(&config.extenders).await?;
     let file = ConfigFile::new(config_file, reload::INTERVAL, Some(hangup));
     let mut signals = Signals::listen().context(NO_SIGNALS)?;
-    let mut cluster = tokio::select! {
-        cluster = client::connect(&client, CALL_LIMIT) => cluster?,
+    let (cluster, _serving) = tokio::select! {
+        begun = begin(&client, &serving, &board, &checks, election.is_some()) => begun?,
         name = signals.next() => {
             tracing::info!(signal = name, "stopped before anything began");
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let Cluster { server, source_name, version, .. } = &cluster;
-    tracing::info!(server, from = source_name, version, "connected");
-    let name = host();
-    tokio::select! {
-        checked = checks.run(&cluster, &name) => checked?,
-        name = signals.next() => {
-            tracing::info!(signal = name, "stopped before anything began");
-            return Ok(ExitCode::SUCCESS);
-        }
-    }
     let stop = board.stopping().clone();
-    cluster.rest = cluster.rest.with_observer(Arc::new(board.measures().calls_to(server)));
-    let serving = serving::start(&serving, board.clone(), &cluster.rest).await?;
-    if !serving.addresses.is_empty() {
-        tracing::info!(at = serving.addresses.join(","), "health and metrics are served");
-    }
     let mut leading = Leading::start(&cluster, election);
     if let Some(status) = leading.status() {
         board.set_leader(status);

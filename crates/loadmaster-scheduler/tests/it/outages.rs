@@ -6,7 +6,7 @@ use loadmaster_lab::resources::Collection;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::kit::{Lab, Scheduler};
+use crate::kit::{Lab, Scheduler, free_port, page};
 
 #[tokio::test]
 async fn what_happened_while_the_line_was_cut_is_made_up_for() {
@@ -23,6 +23,22 @@ async fn what_happened_while_the_line_was_cut_is_made_up_for() {
     scheduler.says("the API server answers again").await;
     assert_eq!(lab.node_of("web").await, "new");
     lab.event("web", "Scheduled").await;
+    let (status, _) = scheduler.stop(Signal::TERM).await;
+    assert_eq!(status.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_copy_that_contends_waits_for_a_server_that_is_away() {
+    let lab = Lab::start(1000).await;
+    lab.cut();
+    let port = free_port();
+    let http = format!("--loopback-http-port={port}");
+    let mut scheduler = Scheduler::start(&[&*lab.access(), &[&http]].concat());
+    scheduler.says("trying again until it can be used").await;
+    assert!(page(port, "/livez").await.ends_with("ok"));
+    assert!(page(port, "/readyz").await.starts_with("HTTP/1.1 500"));
+    lab.mend();
+    scheduler.says("Successfully acquired lease").await;
     let (status, _) = scheduler.stop(Signal::TERM).await;
     assert_eq!(status.code(), Some(0));
 }

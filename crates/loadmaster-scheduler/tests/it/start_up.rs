@@ -83,7 +83,8 @@ async fn without_any_cluster_it_says_how_to_name_one() {
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_named() {
     // Port 1 of the own machine refuses.
-    let (code, _, paragraph) = run(&["--master", "http://127.0.0.1:1"]).await;
+    let args = ["--leader-elect=false", "--secure-port=0", "--master", "http://127.0.0.1:1"];
+    let (code, _, paragraph) = run(&args).await;
     assert_eq!(code, 2);
     assert!(paragraph.contains("error: the API server http://127.0.0.1:1"), "{paragraph}");
 }

@@ -155,6 +155,6 @@ async fn other_client(file: Option<&Path>, flag: &str, own: &Rest) -> anyhow::Re
         kubeconfig: Some((file.to_owned(), flag.to_owned())),
         ..ClientOptions::default()
     };
-    let cluster = client::connect(&options, REVIEW_LIMIT).await;
-    Ok(cluster.with_context(|| format!("the cluster of {flag} cannot be asked"))?.rest)
+    let found = client::find(&options, REVIEW_LIMIT).await;
+    Ok(found.with_context(|| format!("the cluster of {flag} cannot be asked"))?.rest)
 }
