@@ -12,6 +12,8 @@ use std::{
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
+use crate::heavy::{self, Begun, Insist};
+
 /// The program behind the labs' commands, and those that it starts. They are always built together:
 /// cargo compiles shared dependencies anew for another choice of packages.
 pub(crate) const LABS: &[&str] = &["xtask-labs", "loadmaster-lab", "loadmaster-scheduler"];
@@ -64,14 +66,24 @@ pub(crate) struct Built(BTreeMap<String, PathBuf>);
 impl Built {
     /// Builds the binaries of `packages` together, so that what they share is compiled once. The dev
     /// profile is used: it is built in a fraction of the time, and shared with the tests.
-    pub(crate) fn packages(packages: &[&str]) -> anyhow::Result<Self> {
-        Self::packages_with(packages, &[])
+    pub(crate) fn packages(packages: &[&str], insist: Insist) -> anyhow::Result<Self> {
+        Self::packages_with(packages, &[], &heavy::before_a_dev_build(insist)?)
     }
 
-    /// The same with more words for cargo, as `--release`.
-    pub(crate) fn packages_with(packages: &[&str], more: &[&str]) -> anyhow::Result<Self> {
+    /// The same as it was `begun`, with more words for cargo, as `--release`.
+    pub(crate) fn packages_with(
+        packages: &[&str],
+        more: &[&str],
+        begun: &Begun,
+    ) -> anyhow::Result<Self> {
         let mut cargo = command();
         cargo.args(build_arguments(packages)).args(more);
+        if let Some(jobs) = begun.jobs {
+            cargo.args(["--jobs", &jobs.to_string()]);
+        }
+        if let Some(lto) = &begun.lto {
+            cargo.env("CARGO_PROFILE_RELEASE_LTO", lto);
+        }
         cargo.arg("--message-format=json-render-diagnostics");
         cargo.current_dir(root());
         let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();

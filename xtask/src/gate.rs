@@ -4,7 +4,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::testing::{self, Output};
+use crate::{
+    heavy::Insist,
+    testing::{self, Output},
+};
 
 /// Check the labs' plugins over a framework built with them.
 ///
@@ -15,6 +18,9 @@ pub(crate) struct Gate {
     /// Break a plugin on purpose for each check, and show the check failing
     #[arg(long = "break")]
     break_plugins: bool,
+    /// Begin though the machine has too little memory
+    #[arg(long)]
+    force: bool,
     /// How the result is shown
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -27,6 +33,6 @@ impl Gate {
             arguments.push("--break".into());
         }
         testing::push(&mut arguments, "--output", Some(self.output.word()));
-        testing::run("gate", arguments)
+        testing::run("gate", arguments, Insist::Forced(self.force))
     }
 }

@@ -4,7 +4,10 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 
-use crate::testing::{self, Output};
+use crate::{
+    heavy::Insist,
+    testing::{self, Output},
+};
 
 /// Compare our decisions with those recorded from kube-scheduler 1.36.2.
 ///
@@ -22,6 +25,9 @@ pub(crate) struct Golden {
     /// Only the case of this id
     #[arg(long)]
     case: Option<String>,
+    /// Begin though the machine has too little memory
+    #[arg(long)]
+    force: bool,
     /// How the result is shown
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -34,6 +40,6 @@ impl Golden {
         testing::push(&mut arguments, "--family", self.family);
         testing::push(&mut arguments, "--case", self.case);
         testing::push(&mut arguments, "--output", Some(self.output.word()));
-        testing::run("golden", arguments)
+        testing::run("golden", arguments, Insist::Forced(self.force))
     }
 }

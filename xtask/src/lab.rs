@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 
 use crate::{
     cargo::{self, Built},
+    heavy::{self, Insist},
     stage1,
 };
 
@@ -37,16 +38,19 @@ impl Lab {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             // The program reads the same options from the same words: `run …`.
-            Command::Run(_) => stage1::run_labs(env::args_os().skip(2)),
+            Command::Run(options) => {
+                let begun = heavy::before_a_dev_build(Insist::Forced(options.force))?;
+                stage1::run_labs(env::args_os().skip(2), &begun)
+            }
             Command::Path => {
-                let built = Built::packages(cargo::LABS)?;
+                let built = Built::packages(cargo::LABS, Insist::Always)?;
                 let dir = built.program("lab")?.parent().context("a program lies in a folder")?;
                 println!("{}", dir.display());
                 Ok(ExitCode::SUCCESS)
             }
             // `lab up` starts the scheduler that it finds beside itself, so both are built.
             Command::Program(words) => {
-                let built = Built::packages(cargo::LABS)?;
+                let built = Built::packages(cargo::LABS, Insist::Always)?;
                 cargo::become_program(built.program("lab")?, words)
             }
         }

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 mod cargo;
 mod gate;
 mod golden;
+mod heavy;
 mod images;
 mod lab;
 mod soak;
@@ -54,7 +55,8 @@ fn main() -> ExitCode {
         | Task::Forge(_)
         | Task::WriteDown(_) => images::run(),
         Task::Stage1(it) => it.run(),
-        Task::Stage2(_) | Task::Teardown(_) => stage2::run(),
+        Task::Stage2(it) => it.run(),
+        Task::Teardown(_) => stage2::Teardown::run(),
         Task::Lab(it) => it.run(),
         Task::Gate(it) => it.run(),
         Task::Golden(it) => it.run(),

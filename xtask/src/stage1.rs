@@ -1,11 +1,14 @@
 //! `cargo xtask stage1`: see one plugin change where pods go.
 
-use std::{env, ffi::OsString, process::ExitCode};
+use std::{env, ffi::OsString, path::Path, process::ExitCode};
 
 use anstream::println;
 use clap::Args;
 
-use crate::cargo::{self, Built};
+use crate::{
+    cargo::{self, Built},
+    heavy::{self, Begun, Insist},
+};
 
 // The program that does the work has the same file; here it gives the help.
 #[path = "../labs/src/stage1/options.rs"]
@@ -31,20 +34,24 @@ impl Stage1 {
             return Ok(ExitCode::SUCCESS);
         }
         // The program reads the same options from the same words.
-        run_labs(env::args_os().skip(1))
+        let begun = heavy::before_a_dev_build(Insist::Forced(self.options.force))?;
+        run_labs(env::args_os().skip(1), &begun)
     }
 }
 
-/// Builds and becomes the program behind the labs' commands, with the one behind the images' at hand.
-pub(crate) fn run_labs_with_images() -> anyhow::Result<ExitCode> {
-    let built = Built::packages(&["xtask-images"])?;
-    let images = [OsString::from("--images"), built.program("xtask-images")?.into()];
-    run_labs(images.into_iter().chain(env::args_os().skip(1)))
+/// Builds and becomes the program behind the labs' commands, with `images`, the one behind the images', at
+/// hand.
+pub(crate) fn run_labs_with(images: &Path, begun: &Begun) -> anyhow::Result<ExitCode> {
+    let images = [OsString::from("--images"), images.into()];
+    run_labs(images.into_iter().chain(env::args_os().skip(1)), begun)
 }
 
 /// Builds and becomes the program behind the labs' commands.
-pub(crate) fn run_labs(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
-    let built = Built::packages(cargo::LABS)?;
+pub(crate) fn run_labs(
+    words: impl Iterator<Item = OsString>,
+    begun: &Begun,
+) -> anyhow::Result<ExitCode> {
+    let built = Built::packages_with(cargo::LABS, &[], begun)?;
     let option = |name: &str, value: OsString| [name.into(), value];
     let given = [
         option("--root", cargo::root().into()),

@@ -4,7 +4,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::stage1;
+use crate::{
+    cargo::Built,
+    heavy::{self, Insist, Step},
+    stage1,
+};
 
 // The program that does the work has the same files; here they give the help.
 #[path = "../labs/src/stage2/options.rs"]
@@ -16,7 +20,7 @@ mod teardown;
 #[derive(Debug, Args)]
 pub(crate) struct Stage2 {
     #[command(flatten)]
-    _options: options::Options,
+    options: options::Options,
 }
 
 /// Remove what stages have left: clusters, registries, namespaces, files. Images are kept.
@@ -26,7 +30,31 @@ pub(crate) struct Teardown {
     _options: teardown::Options,
 }
 
-/// Becomes the program that does the work, which reads the same words.
-pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    stage1::run_labs_with_images()
+impl Stage2 {
+    /// Becomes the program that does the work, which reads the same words.
+    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        let options = &self.options;
+        let (begun, images) = heavy::before(Step {
+            name: "stage2",
+            program: "xtask-labs",
+            profile: "dev",
+            registry: options
+                .image
+                .split_once('/')
+                .map(|it| it.0)
+                .filter(|_| options.kind.is_none()),
+            kubeconfig: options.kubeconfig.as_deref().filter(|_| options.context.is_none()),
+            force: options.force,
+        })?;
+        stage1::run_labs_with(&images, &begun)
+    }
+}
+
+impl Teardown {
+    /// Becomes the program that does the work; what gives memory back is never refused.
+    pub(crate) fn run() -> anyhow::Result<ExitCode> {
+        let begun = heavy::before_a_dev_build(Insist::Always)?;
+        let built = Built::packages_with(&["xtask-images"], &[], &begun)?;
+        stage1::run_labs_with(built.program("xtask-images")?, &begun)
+    }
 }

@@ -2,10 +2,12 @@
 
 use std::{ffi::OsString, process::ExitCode};
 
-use anyhow::Context as _;
 use clap::ValueEnum;
 
-use crate::cargo;
+use crate::{
+    cargo::{self, Built},
+    heavy::{self, Insist},
+};
 
 /// How a result is shown.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -33,16 +35,13 @@ impl Output {
     }
 }
 
-/// Builds and runs a program of `loadmaster-testing`, and ends as it does.
-pub(crate) fn run(program: &str, arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
-    let manifest = cargo::root().join("Cargo.toml");
-    let status = cargo::command()
-        .args(["run", "--quiet", "--manifest-path"])
-        .arg(manifest)
-        .args(["--package", "loadmaster-testing", "--bin", program, "--"])
-        .args(arguments)
-        .status()
-        .with_context(|| format!("cannot run cargo to build {program}"))?;
-    let code = status.code().and_then(|it| u8::try_from(it).ok());
-    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+/// Builds and becomes a program of `loadmaster-testing`.
+pub(crate) fn run(
+    program: &str,
+    arguments: Vec<OsString>,
+    insist: Insist,
+) -> anyhow::Result<ExitCode> {
+    let begun = heavy::before_a_dev_build(insist)?;
+    let built = Built::packages_with(&["loadmaster-testing"], &["--quiet"], &begun)?;
+    cargo::become_program(built.program(program)?, arguments)
 }

@@ -13,7 +13,6 @@ pub mod doctor;
 pub mod elf;
 pub mod forge;
 pub mod layout;
-pub mod lock;
 pub mod measure;
 pub mod oci;
 pub mod open;
@@ -24,10 +23,12 @@ pub mod recipe;
 pub mod reference;
 pub mod signals;
 pub mod site;
-pub mod size;
 pub mod topology;
 pub mod transport;
 pub mod verify;
+
+/// One heavy step at a time, and sizes: shared with what looks before cargo runs.
+pub use xtask_heavy::{lock, size};
 
 #[cfg(test)]
 mod fixture;

@@ -25,6 +25,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Begin(commands::begin::Options),
     Doctor(options::doctor::Options),
     Build(options::build::Options),
     BuildImage(options::build_image::Options),
@@ -48,7 +49,8 @@ async fn main() -> ExitCode {
     let Cli { root, command } = Cli::parse();
     let outcome = async {
         match command {
-            Command::Doctor(it) => commands::doctor::run(&it, &root),
+            Command::Begin(it) => commands::begin::run(&it, &root).await,
+            Command::Doctor(it) => commands::doctor::run(&it, &root).await,
             Command::Build(it) => commands::build::run(&it, &root, &mut Stop::listen()?).await,
             Command::BuildImage(it) => {
                 commands::build_image::run(&it, &root, &mut Stop::listen()?).await

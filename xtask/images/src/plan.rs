@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use xtask_heavy::compilers;
 
 use crate::{
     measure::{Ledger, What},
@@ -47,14 +48,13 @@ pub struct Plan {
 
 /// What a build took on the machine that these settings were chosen on, in MB: the link alone, or the
 /// compilers of the largest dependencies beside each other.
-const fn elsewhere(lto: Lto, jobs: u32) -> Size {
+fn elsewhere(lto: Lto, jobs: u32) -> Size {
     let link = match lto {
         Lto::Fat => 1300,
         Lto::Thin => 900,
         Lto::Off => 650,
     };
-    let compilers = 450 * jobs as u64 + 400;
-    Size::mebi(if compilers > link { compilers } else { link })
+    Ord::max(Size::mebi(link), compilers::takes(jobs))
 }
 
 /// The ways to build `what`, each with less memory than the one before: with fewer jobs, then with less

@@ -78,16 +78,6 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Where the registry of that name (`HOST` or `HOST:PORT`) is: as the file says, else by its name
-    /// and with TLS.
-    pub fn registry(&self, name: &str) -> RegistryPlace {
-        self.registries.get(name).cloned().unwrap_or_else(|| {
-            let has_port = name.rsplit_once(':').is_some_and(|(_, it)| it.parse::<u16>().is_ok());
-            let address = if has_port { name.to_owned() } else { format!("{name}:443") };
-            RegistryPlace { address, plain_http: false }
-        })
-    }
-
     /// What a build may use on the guest that builds.
     pub fn build_budget(&self) -> Size {
         self.guests.get(&self.builder).map_or_else(Size::default, |it| it.memory - it.system)
@@ -111,17 +101,8 @@ mod tests {
         assert_eq!(topology.guests[&topology.builder].memory, Size::mebi(2560));
         // 7.5 GB against the ceiling of 9.5 GB: 2.0 GB.
         assert_eq!(topology.ceiling - topology.given(), Size::mebi(2048));
-        let forge = topology.registry("forge.lab:5000");
+        let forge = &topology.registries["forge.lab:5000"];
         assert_eq!((forge.address.as_str(), forge.plain_http), ("127.0.0.1:5000", true));
-    }
-
-    #[test]
-    fn other_registries_are_reached_by_name_and_with_tls() {
-        let topology =
-            Topology::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").as_path());
-        let other = topology.unwrap().registry("registry.example");
-        let expected = RegistryPlace { address: "registry.example:443".into(), plain_http: false };
-        assert_eq!(other, expected);
     }
 
     #[test]

@@ -267,12 +267,16 @@ impl Repository {
     }
 }
 
+/// Gives clients the workspace's one cryptography; they bring none of their own.
+pub(crate) fn install_cryptography() {
+    static PROVIDER: Once = Once::new();
+    // An error means that somebody installed one before, which serves as well.
+    PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
+}
+
 /// The client for a registry.
 fn client(endpoint: &Endpoint) -> Result<Client> {
-    static PROVIDER: Once = Once::new();
-    // The client brings no cryptography of its own, so that the workspace has one. An error means
-    // that somebody installed one before, which serves as well.
-    PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
+    install_cryptography();
     let plain = endpoint.is_plain();
     // A registry without TLS is near; no proxy of the environment's may come between.
     let (http_proxy, no_proxy) = if plain {

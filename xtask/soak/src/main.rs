@@ -7,6 +7,7 @@ use std::{path::PathBuf, process::ExitCode};
 use anstream::eprintln;
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
+use xtask_heavy::lock::Lock;
 
 mod cluster;
 mod memory;
@@ -20,13 +21,24 @@ struct Cli {
     /// The program `scheduler`.
     #[arg(long, hide = true)]
     scheduler: PathBuf,
+    /// Where cargo builds.
+    #[arg(long, hide = true)]
+    target: PathBuf,
     #[command(flatten)]
     options: options::Options,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Cli { scheduler, options } = Cli::parse();
+    let Cli { scheduler, target, options } = Cli::parse();
+    // A build beside it would be in what is measured.
+    let _lock = match Lock::take(&target, "cargo xtask soak") {
+        Ok(lock) => lock,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
     let outcome = tokio::select! {
         outcome = soak::run(&options, &scheduler) => outcome,
         // What was started ends with what started it.

@@ -35,6 +35,9 @@ pub(crate) struct Options {
     /// Build the scheduler as it is released, not as it is developed.
     #[arg(long)]
     pub(crate) release: bool,
+    /// Begin though the machine has too little of something.
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// How the finding is printed.

@@ -41,10 +41,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("loadmaster-lab", &[]),
-    ("xtask", &[]),
-    ("xtask-images", &[]),
+    ("xtask-heavy", &[]),
+    ("xtask", &["xtask-heavy"]),
+    ("xtask-images", &["xtask-heavy"]),
     ("xtask-labs", &[]),
-    ("xtask-soak", &["loadmaster-lab"]),
+    ("xtask-soak", &["loadmaster-lab", "xtask-heavy"]),
 ];
 
 /// What tests may use beside that: the plugins, what tests are made of, and a cluster to run in.

@@ -5,12 +5,7 @@ use std::{path::Path, process::ExitCode};
 use anstream::println;
 use serde_json::json;
 use xtask_images::{
-    build::{build_with_less, now},
-    doctor::Step,
-    lock::Lock,
-    recipe::Recipe,
-    signals::Stop,
-    site::Site,
+    build::build_with_less, doctor::Step, lock::Lock, recipe::Recipe, signals::Stop, site::Site,
     topology::Topology,
 };
 
@@ -48,7 +43,7 @@ pub(crate) async fn run(
         registry: None,
     };
     let prepared = begin.check()?;
-    let _lock = Lock::take(&site.target, &format!("cargo xtask build {}", recipe.name), &now())?;
+    let _lock = Lock::take(&site.target, &format!("cargo xtask build {}", recipe.name))?;
     let mut results = Vec::new();
     for (toolchain, plan) in &prepared.builds {
         results::announce(toolchain, plan);

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use xtask_images::{
     assemble::{Bill, Compression, Facts, Program, assemble, write_archive},
-    build::{build_with_less, now},
+    build::build_with_less,
     cross::Toolchain,
     digest::Digest,
     doctor::{self, Step},
@@ -25,6 +25,7 @@ use xtask_images::{
     site::{Package, Site},
     size::Size,
     topology::Topology,
+    transport::Endpoint,
     verify::{self, Report},
 };
 
@@ -62,9 +63,13 @@ pub(crate) async fn run(
         }
     }
     let provenance = provenance(root)?;
-    let place = topology.registry(&options.registry);
-    let registry =
-        options.push.then(|| (options.registry.clone(), doctor::registry(&place.address)));
+    let registry = if options.push {
+        let insecure = &options.transport.insecure_registry;
+        let endpoint = Endpoint::new(&options.registry, &topology.registries, insecure);
+        Some((options.registry.clone(), doctor::registry(&endpoint).await))
+    } else {
+        None
+    };
     let begin = Begin {
         site: &site,
         topology: &topology,
@@ -76,7 +81,7 @@ pub(crate) async fn run(
     };
     let prepared = begin.check()?;
     let command = format!("cargo xtask build-image {}", options.names.join(" "));
-    let lock = Lock::take(&site.target, &command, &now())?;
+    let lock = Lock::take(&site.target, &command)?;
     // In the order of `binaries`, each for every platform.
     let mut built = Vec::new();
     for (i, (toolchain, plan)) in prepared.builds.iter().enumerate() {

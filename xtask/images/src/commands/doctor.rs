@@ -9,13 +9,14 @@ use xtask_images::{
     recipe::Recipe,
     site::Site,
     topology::Topology,
+    transport::Endpoint,
 };
 
 use super::prepare;
 use crate::options::doctor::{Options, Output, Step as StepOption};
 
 /// Looks at everything, or at what one step needs.
-pub(crate) fn run(options: &Options, root: &Path) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(options: &Options, root: &Path) -> anyhow::Result<ExitCode> {
     let site = Site::find(root)?;
     let topology = Topology::read(root)?;
     let binary = Recipe::read(root, &options.image)?.binary;
@@ -36,11 +37,13 @@ pub(crate) fn run(options: &Options, root: &Path) -> anyhow::Result<ExitCode> {
     let ledger = Ledger::read(&site.target)?;
     let usable = toolchains.iter().filter_map(|it| it.as_ref().ok());
     let plans = prepare::plans(&site, &binary, usable, (None, None), &machine, &ledger);
-    let place = topology.registry(&options.registry);
     let wants = |steps: &[Step]| step.is_none_or(|it| steps.contains(&it));
-    let registry = wants(&[Step::Push, Step::Stage2])
-        .then(|| (options.registry.clone(), doctor::registry(&place.address)));
-    let cluster = wants(&[Step::Stage2]).then(doctor::cluster);
+    let mut registry = None;
+    if wants(&[Step::Push, Step::Stage2]) {
+        let endpoint = Endpoint::new(&options.registry, &topology.registries, &[]);
+        registry = Some((options.registry.clone(), doctor::registry(&endpoint).await));
+    }
+    let cluster = if wants(&[Step::Stage2]) { Some(doctor::cluster().await) } else { None };
     let needs = Needs {
         step,
         plans: &plans,

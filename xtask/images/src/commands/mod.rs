@@ -1,5 +1,6 @@
 //! The commands, a file each.
 
+pub(crate) mod begin;
 pub(crate) mod build;
 pub(crate) mod build_image;
 pub(crate) mod doctor;

@@ -161,29 +161,68 @@ impl Begin<'_> {
             registry: self.registry.as_ref(),
             cluster: None,
         };
-        self.judge(&Report::new(checks(&machine, &needs), Vec::new()))?;
+        judge(&Report::new(checks(&machine, &needs), Vec::new()), self.effort.force)?;
         let all = self.binaries.iter().flat_map(|_| usable().cloned());
         Ok(Prepared { builds: all.zip(plans).collect() })
     }
+}
 
-    fn judge(&self, report: &Report) -> anyhow::Result<()> {
-        if report.passes {
-            let margin = report.lines.iter().find(|it| it.name == "memory available");
-            let margin = margin.map_or("", |it| it.margin.as_str());
-            let count = report.lines.len();
-            note(&format!("doctor: {count} checks pass, {margin} of memory to spare"));
-            return Ok(());
-        }
-        note(report.table(true).trim_end());
-        let failed = report.failed().join(", ");
-        if self.effort.force {
-            note(&format!("doctor: going on although these fail, as --force says: {failed}"));
-            return Ok(());
-        }
-        Err(NoRoom(format!(
-            "not begun, since the doctor's checks fail: {failed}; mend them as shown above, or go on \
-             all the same with --force"
-        ))
-        .into())
+/// Whether a step may begin after what the doctor found; says so.
+///
+/// # Errors
+/// [`NoRoom`] when a check fails and the step is not forced.
+pub(super) fn judge(report: &Report, force: bool) -> anyhow::Result<()> {
+    if report.passes {
+        let margin = report.lines.iter().find(|it| it.name == "memory available");
+        let margin = margin.map_or("", |it| it.margin.as_str());
+        let count = report.lines.len();
+        note(&format!("doctor: {count} checks pass, {margin} of memory to spare"));
+        return Ok(());
+    }
+    note(report.table(true).trim_end());
+    let failed = report.failed().join(", ");
+    if force {
+        note(&format!("doctor: going on although these fail, as --force says: {failed}"));
+        return Ok(());
+    }
+    Err(NoRoom(format!(
+        "not begun, since the doctor's checks fail: {failed}; mend them as shown above, or go on \
+         all the same with --force"
+    ))
+    .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use xtask_images::doctor::{Line, Verdict};
+
+    use super::*;
+    use crate::commands::exit_code;
+
+    fn report(verdict: Verdict) -> Report {
+        let line = Line {
+            name: "ceiling of all guests".to_owned(),
+            verdict,
+            found: "1024 MB".to_owned(),
+            needed: "7680 MB given".to_owned(),
+            margin: "-6656 MB".to_owned(),
+            mend: None,
+        };
+        Report::new(vec![line], Vec::new())
+    }
+
+    #[test]
+    fn a_failed_margin_stops_a_step_with_code_1_unless_it_is_forced() {
+        let error = judge(&report(Verdict::Fails), false).unwrap_err();
+        assert_eq!(exit_code(&error), 1);
+        let said = error.to_string();
+        assert!(said.contains("ceiling of all guests") && said.contains("--force"), "{said}");
+        judge(&report(Verdict::Fails), true).unwrap();
+    }
+
+    #[test]
+    fn what_is_only_to_know_stops_nothing() {
+        judge(&report(Verdict::Note), false).unwrap();
+        judge(&report(Verdict::Ok), false).unwrap();
     }
 }

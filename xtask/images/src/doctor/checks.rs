@@ -1,5 +1,7 @@
 //! What is compared with what.
 
+use xtask_heavy::memory::Memory;
+
 use super::{Line, Machine, Reached, Verdict};
 use crate::{
     cross::{Missing, Toolchain},
@@ -20,8 +22,10 @@ pub enum Step {
     Image,
     /// An image, and a registry to push it to.
     Push,
-    /// A cluster to run it in.
+    /// A registry to pull it from, and a cluster to run it in.
     Stage2,
+    /// A scheduler that many pods go through.
+    Soak,
 }
 
 /// What a step needs, gathered.
@@ -92,15 +96,21 @@ fn memory(machine: &Machine, needs: &Needs<'_>) -> Vec<Line> {
         format!("({basis}, lto = {}, jobs = {})", it.what.lto, it.what.jobs)
     });
     let stop = machine.largest.as_ref().map_or_else(
-        || "stop other programs".to_owned(),
-        |it| format!("stop other programs; `{}` has {}: `kill {}`", it.name, it.memory, it.pid),
+        || "stop programs that you can do without".to_owned(),
+        |it| {
+            format!(
+                "stop a program that you can do without; the largest is `{}`, process {}, with {}",
+                it.name, it.pid, it.memory
+            )
+        },
     );
-    let larger = format!("give the machine more than {}", machine.total);
+    let Memory { total, available, group } = machine.memory;
+    let larger = format!("give the machine more than {total}");
     let mut lines = vec![
-        sizes("memory in all", machine.total, need, &why, larger),
-        sizes("memory available", machine.available, need, &why, stop),
+        sizes("memory in all", total, need, &why, larger),
+        sizes("memory available", available, need, &why, stop),
     ];
-    if let Some((limit, free)) = machine.group {
+    if let Some((limit, free)) = group {
         let mend = format!(
             "run it outside of the control group, or raise its limit of {limit}: `systemctl set-property \
              UNIT MemoryMax=…`"
@@ -119,7 +129,7 @@ fn budgets(machine: &Machine, needs: &Needs<'_>) -> Vec<Line> {
     let name = format!("budget of the guest {}", topology.builder);
     let mut guest = sizes(&name, topology.build_budget(), need, "for the build", mend);
     let given_to_it = topology.guests.get(&topology.builder).map(|it| it.memory);
-    if guest.verdict == Verdict::Fails && given_to_it.is_some_and(|it| machine.total > it) {
+    if guest.verdict == Verdict::Fails && given_to_it.is_some_and(|it| machine.memory.total > it) {
         guest.verdict = Verdict::Note;
     }
     let mend = format!("give a guest less in {}", crate::topology::FILE);

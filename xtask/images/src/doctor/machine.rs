@@ -9,6 +9,7 @@ use std::{
 
 use rustix::fs::statvfs;
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
+use xtask_heavy::memory::{Memory, MemoryError};
 
 use crate::{
     lock::{Holder, Lock},
@@ -18,12 +19,8 @@ use crate::{
 /// What a machine has and what is going on there.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// All memory.
-    pub total: Size,
-    /// What programs can have without others being moved out.
-    pub available: Size,
-    /// The limit of the control group that we run in, and what is free below it.
-    pub group: Option<(Size, Size)>,
+    /// Its memory, and that of the control group that we run in.
+    pub memory: Memory,
     /// Processors.
     pub cores: u32,
     /// What is free on the disk of the target folder.
@@ -64,8 +61,14 @@ pub struct Other {
 
 /// The system does not tell of itself.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot look at this machine's memory and processes")]
-pub struct MachineError(#[source] sysinfo::Error);
+pub enum MachineError {
+    /// Not of its processes.
+    #[error("cannot look at this machine's processes")]
+    Processes(#[source] sysinfo::Error),
+    /// Not of its memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}
 
 impl Machine {
     /// Looks at this machine, which builds into the folder `target` and has cargo's own files in
@@ -74,19 +77,16 @@ impl Machine {
     /// # Errors
     /// When the system does not tell of itself.
     pub fn look(target: &Path, cargo_home: &Path) -> Result<Self, MachineError> {
-        let mut system = System::new().map_err(MachineError)?;
-        system.refresh_memory();
+        let memory = Memory::look()?;
+        let mut system = System::new().map_err(MachineError::Processes)?;
         let kind = ProcessRefreshKind::nothing().with_memory().without_tasks();
         let kind = kind.with_exe(UpdateKind::OnlyIfNotSet);
         system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
-        let group = system.cgroup_limits().filter(|it| it.total_memory < system.total_memory());
         let folder = |path: PathBuf| Folder { size: size_of(&path), path };
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (others, largest) = others(&system);
         Ok(Self {
-            total: Size::bytes(system.total_memory()),
-            available: Size::bytes(system.available_memory()),
-            group: group.map(|it| (Size::bytes(it.total_memory), Size::bytes(it.free_memory))),
+            memory,
             cores: u32::try_from(cores).unwrap_or(u32::MAX),
             disk_free: free(target),
             target: folder(target.to_owned()),
@@ -100,7 +100,7 @@ impl Machine {
 
     /// The memory that a build can have.
     pub fn room(&self) -> Size {
-        self.group.map_or(self.available, |(_, free)| free.min(self.available))
+        self.memory.room()
     }
 }
 
@@ -173,11 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_memory_and_a_disk_and_we_are_no_competitor_of_ourselves() {
+    fn this_machine_has_processors_and_a_disk_and_we_are_no_competitor_of_ourselves() {
         let dir = tempfile::tempdir().unwrap();
         let machine = Machine::look(&dir.path().join("target"), dir.path()).unwrap();
-        assert!(machine.total > Size::mebi(100) && machine.available <= machine.total);
-        assert!(machine.cores >= 1 && machine.room() <= machine.available);
+        assert!(machine.cores >= 1 && machine.room() <= machine.memory.available);
         assert!(machine.disk_free > Size::default());
         assert!(machine.others.iter().all(|it| it.pid != std::process::id()));
     }

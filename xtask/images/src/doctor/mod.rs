@@ -2,6 +2,7 @@
 //! `cargo xtask doctor`.
 
 mod checks;
+mod kubeconfig;
 mod machine;
 mod reach;
 mod report;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod login;
+mod margin;
 mod place;
 
 use std::{

@@ -21,6 +21,9 @@ pub(crate) struct Options {
     /// Print the commands and type none.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Begin though the machine has too little of something.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Show what every command prints.
     #[arg(long, short)]
     pub(crate) verbose: bool,

@@ -37,6 +37,9 @@ pub(crate) struct Options {
     /// Leave the lab cluster up, with both schedulers, and say how to use and how to stop it.
     #[arg(long)]
     pub(crate) keep: bool,
+    /// Begin though the machine has too little of something.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Write what was seen to this file, in Markdown.
     #[arg(long, value_name = "FILE")]
     pub(crate) write_down: Option<PathBuf>,

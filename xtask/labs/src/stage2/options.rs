@@ -52,6 +52,9 @@ pub(crate) struct Options {
     /// Leave everything up, and say how to use and how to remove it.
     #[arg(long)]
     pub(crate) keep: bool,
+    /// Begin though the machine has too little of something.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Output::Table)]
     pub(crate) output: Output,

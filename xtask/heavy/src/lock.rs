@@ -49,11 +49,11 @@ impl std::fmt::Display for Holder {
 }
 
 impl Lock {
-    /// Takes the lock of the target folder `target` for this process, which does `command` since `now`.
+    /// Takes the lock of the target folder `target` for this process, which does `command` from now on.
     ///
     /// # Errors
     /// When another process has it.
-    pub fn take(target: &Path, command: &str, now: &str) -> Result<Self, LockError> {
+    pub fn take(target: &Path, command: &str) -> Result<Self, LockError> {
         let path = target.join(FILE);
         let failed = |it| LockError::Io(path.clone(), it);
         fs::create_dir_all(target).map_err(failed)?;
@@ -63,8 +63,10 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(LockError::Held(read(&mut file))),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        let holder =
-            Holder { pid: std::process::id(), command: command.to_owned(), since: now.to_owned() };
+        let now = jiff::Timestamp::now().as_second();
+        let since =
+            jiff::Timestamp::from_second(now).map_or_else(|_| String::new(), |it| it.to_string());
+        let holder = Holder { pid: std::process::id(), command: command.to_owned(), since };
         let text = serde_json::to_string(&holder).map_err(io::Error::other).map_err(failed)?;
         let write = |file: &mut File| {
             file.set_len(0)?;
@@ -115,14 +117,15 @@ mod tests {
     fn a_second_step_is_told_who_is_at_the_first() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Lock::holder(dir.path()), None);
-        let lock = Lock::take(dir.path(), "cargo xtask build", "2026-01-02T03:04:05Z").unwrap();
-        let error = Lock::take(dir.path(), "cargo xtask perf", "later").unwrap_err().to_string();
-        let pid = std::process::id();
-        let told = format!("`cargo xtask build`, process {pid}, since 2026-01-02T03:04:05Z");
+        let lock = Lock::take(dir.path(), "cargo xtask build").unwrap();
+        let error = Lock::take(dir.path(), "cargo xtask soak").unwrap_err().to_string();
+        let Holder { pid, since, .. } = Lock::holder(dir.path()).unwrap();
+        assert!(since.starts_with("20") && since.ends_with('Z'), "{since}");
+        let told = format!("`cargo xtask build`, process {pid}, since {since}");
         assert!(error.contains(&told) && error.contains(&format!("`kill {pid}`")), "{error}");
-        assert_eq!(Lock::holder(dir.path()).unwrap().pid, pid);
+        assert_eq!(pid, std::process::id());
         drop(lock);
         assert_eq!(Lock::holder(dir.path()), None);
-        Lock::take(dir.path(), "cargo xtask perf", "later").unwrap();
+        Lock::take(dir.path(), "cargo xtask soak").unwrap();
     }
 }
