@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use http::{Method, Request, StatusCode, header};
+use futures::{AsyncBufRead, TryStreamExt};
+use http::{HeaderMap, Method, Request, StatusCode, header};
+use http_body_util::BodyExt;
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::Value;
@@ -59,17 +61,6 @@ impl CallError {
 impl From<kube::Error> for CallError {
     fn from(error: kube::Error) -> Self {
         match error {
-            kube::Error::Api(status) => Self::Answer {
-                code: status.code,
-                retry_after: status
-                    .details
-                    .as_ref()
-                    .map(|it| u64::from(it.retry_after_seconds))
-                    .filter(|it| *it > 0)
-                    .map(Duration::from_secs),
-                reason: status.reason,
-                message: status.message,
-            },
             kube::Error::Service(error) => Self::Transport(chain(&*error)),
             kube::Error::HyperError(error) => Self::Transport(chain(&error)),
             other => Self::Transport(chain(&other)),
@@ -124,6 +115,39 @@ impl Rest {
     /// Calls by `client`, each of which may take `limit`.
     pub fn new(client: kube::Client, limit: Duration) -> Self {
         Self { client, limit, fence: None, rate: None, observer: None }
+    }
+
+    /// Opens a stream (`GET`) and returns what comes of it. Only the answer's head must come in time.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub(crate) async fn open(
+        &self,
+        path: &str,
+    ) -> Result<impl AsyncBufRead + Unpin + use<>, CallError> {
+        if let Some(rate) = &self.rate {
+            rate.turn().await;
+        }
+        let request = Request::get(path)
+            .header(header::ACCEPT, JSON)
+            // A stream that is compressed event by event is more than the client can unpack.
+            .header(header::ACCEPT_ENCODING, "identity")
+            .body(Body::empty())
+            .map_err(|error| CallError::Transport(error.to_string()))?;
+        let begun = Instant::now();
+        let opened = async {
+            let (head, body) = self.client.send(request).await?.into_parts();
+            if head.status.is_success() {
+                return Ok((head, Ok(body)));
+            }
+            Ok::<_, kube::Error>((head, Err(body.collect_bytes().await?)))
+        };
+        let answer = tokio::time::timeout(self.limit, opened).await;
+        let status = answer.as_ref().ok().and_then(|it| it.as_ref().ok()).map(|it| it.0.status);
+        self.observe(&Method::GET, begun, status);
+        let (head, body) = answer.map_err(|_| CallError::TimedOut(self.limit))??;
+        let body = body.map_err(|said| refusal(head.status, &said, retry_after(&head.headers)))?;
+        Ok(Box::pin(body.into_data_stream().map_err(std::io::Error::other).into_async_read()))
     }
 
     pub(crate) fn client(&self) -> &kube::Client {
@@ -193,7 +217,7 @@ impl Rest {
                     if busy < PATIENCE_WITH_429 =>
                 {
                     busy += 1;
-                    let pause = retry_after.unwrap_or(PAUSE_AFTER_429).min(PAUSE_MAX);
+                    let pause = retry_after.unwrap_or(PAUSE_AFTER_429);
                     tokio::time::sleep(pause).await;
                 }
                 result => return result,
@@ -233,9 +257,7 @@ impl Rest {
         if head.status.is_success() {
             return Ok(body.to_vec());
         }
-        let retry_after = head.headers.get(header::RETRY_AFTER);
-        let retry_after = retry_after.and_then(|it| it.to_str().ok()?.parse().ok());
-        Err(refusal(head.status, &body, retry_after.map(Duration::from_secs)))
+        Err(refusal(head.status, &body, retry_after(&head.headers)))
     }
 
     /// `GET`, decoded.
@@ -250,6 +272,12 @@ impl Rest {
 
 /// A rate below one call a day is one a day: moments so far off cannot be told any more.
 const INTERVAL_MAX: Duration = Duration::from_hours(24);
+
+/// How long the server asks to be left alone, as far as it is obeyed.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(PAUSE_MAX))
+}
 
 /// How often calls may be made (client-go: `flowcontrol`). Turns are given out in order.
 #[derive(Debug)]
@@ -398,6 +426,16 @@ mod tests {
         rate.turn().await;
         rate.turn().await;
         assert!(start.elapsed() >= INTERVAL_MAX);
+    }
+
+    #[test]
+    fn a_server_is_left_alone_for_as_long_as_it_asks_but_not_for_longer_than_half_a_minute() {
+        let asked = |text: &'static str| {
+            retry_after(&HeaderMap::from_iter([(header::RETRY_AFTER, text.parse().unwrap())]))
+        };
+        assert_eq!(asked("7"), Some(Duration::from_secs(7)));
+        assert_eq!(asked("86400"), Some(Duration::from_secs(30)));
+        assert_eq!(asked("Wed, 21 Oct 2026 07:28:00 GMT"), None);
     }
 
     #[test]

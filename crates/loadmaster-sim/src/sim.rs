@@ -9,7 +9,7 @@ use loadmaster_core::{
         Work, WorkId, WorkResult,
     },
 };
-use loadmaster_framework::{Action, ActionError, ActionResult, Object, PatchKind};
+use loadmaster_framework::{Action, ActionError, ActionResult, Object, PatchKind, api::ObjectKey};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -93,6 +93,17 @@ impl Sim {
     /// Drops the object of the kind and key of `like`.
     pub fn delete(&mut self, like: &Object) {
         self.cluster.delete(like);
+    }
+
+    /// Binds a pod of the default namespace as another scheduler would.
+    ///
+    /// # Panics
+    /// There is no such pod, or it is bound.
+    pub fn bind_by_another(&mut self, name: &str, node: &str) {
+        let key = ObjectKey::new("default", name);
+        let uid = self.cluster.pod(&key).map(|it| it.uid().clone()).unwrap_or_default();
+        let bound = self.cluster.bind(&key, &uid, &node.into());
+        bound.expect("a pod that is there and free");
     }
 
     /// Moves the clock, and lets the scheduler handle it.

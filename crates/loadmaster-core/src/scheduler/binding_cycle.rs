@@ -289,10 +289,16 @@ impl Scheduler {
 
     /// The binding was done, or not, or nobody knows.
     pub(super) fn bind_done(&mut self, now: Duration, uid: &Text, result: ActionResult) {
-        let confirmed = self.cache.get_pod(uid).is_some_and(|it| !it.assumed);
+        let seen = self.cache.get_pod(uid).filter(|it| !it.assumed);
+        let seen_at = seen.and_then(|it| it.info.node_name()).cloned();
+        let ours = self.bindings.get(uid).map(|it| &it.node);
         match result {
             Ok(_) => self.bound(now, uid),
-            Err(_) if confirmed => self.bound(now, uid),
+            // A watch was faster than the answer.
+            Err(_) if seen_at.is_some() && seen_at.as_ref() == ours => self.bound(now, uid),
+            Err(_) if let Some(other) = seen_at => {
+                self.fail_binding(now, uid, &Status::error(bound_to_another(&other)));
+            }
             // The server may have done it all the same, or somebody else has: ask.
             Err(ActionError::Unknown(_) | ActionError::Conflict(_)) => self.ask_whether_bound(uid),
             Err(error) => {
@@ -328,7 +334,7 @@ impl Scheduler {
             return;
         }
         let text = match bound_to {
-            Some(other) => format!("binding rejected: pod is assigned to node {other:?} already"),
+            Some(other) => bound_to_another(&other),
             None => "binding rejected: pod is not bound".to_owned(),
         };
         self.fail_binding(now, uid, &Status::error(text));
@@ -380,6 +386,10 @@ impl Scheduler {
             self.handle_failure((started, now), &instance, info, failure, &Nominating::Clear);
         }
     }
+}
+
+fn bound_to_another(node: &str) -> String {
+    format!("binding rejected: pod is assigned to node {node:?} already")
 }
 
 fn binding_rejected(error: &ActionError) -> String {

@@ -163,7 +163,7 @@ fn action_error(error: CallError) -> ActionError {
     match error {
         CallError::Answer { code: 404, message, .. } => ActionError::NotFound(message),
         CallError::Answer { code: 409, message, .. } => ActionError::Conflict(message),
-        CallError::Answer { code: 500.., .. } => ActionError::Unknown(error.to_string()),
+        CallError::Answer { code: 408 | 500.., .. } => ActionError::Unknown(error.to_string()),
         CallError::Answer { message, .. } => ActionError::Refused(message),
         other => ActionError::Unknown(other.to_string()),
     }

@@ -124,7 +124,7 @@ async fn reporters(
         .collect())
 }
 
-/// Instances are `HOST` here and `NAME-HOST` upstream.
+/// Instances are `NAME-HOST`, as upstream; pods may carry events that say `HOST` alone.
 fn is_ours(instance: &str, name: &str, team: &Team) -> bool {
     let host = instance.strip_prefix(name).and_then(|it| it.strip_prefix('-')).unwrap_or(instance);
     team.hosts.iter().any(|it| it == instance || it == host)

@@ -88,22 +88,32 @@ impl Writer {
                     if self.queue.is_empty() {
                         self.overflow.store(false, Ordering::Relaxed);
                     }
-                    for write in series.note(record, &self.instance, Timestamp::now()) {
-                        while writes.len() >= WRITES_MAX {
-                            writes.join_next().await;
-                        }
-                        writes.spawn(store(self.rest.clone(), version, write));
-                    }
+                    let told = series.note(record, &self.instance, Timestamp::now());
+                    self.store_all(&mut writes, version, told).await;
                 }
                 Some(_) = writes.join_next(), if !writes.is_empty() => {}
                 _ = sweep.tick() => {
-                    for write in series.sweep(Timestamp::now()) {
-                        writes.spawn(store(self.rest.clone(), version, write));
-                    }
+                    let ended = series.sweep(Timestamp::now());
+                    self.store_all(&mut writes, version, ended).await;
                 }
             }
         }
         while writes.join_next().await.is_some() {}
+    }
+
+    /// Begins to write events, never more than [`WRITES_MAX`] at a time.
+    async fn store_all(
+        &self,
+        writes: &mut JoinSet<()>,
+        version: Version,
+        events: impl IntoIterator<Item = Write>,
+    ) {
+        for write in events {
+            while writes.len() >= WRITES_MAX {
+                writes.join_next().await;
+            }
+            writes.spawn(store(self.rest.clone(), version, write));
+        }
     }
 
     /// Which version the server has; the newer one where it does not say.

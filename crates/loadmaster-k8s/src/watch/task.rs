@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{AsyncBufRead, AsyncBufReadExt};
-use http::{Method, Request, StatusCode, header};
+use http::{Method, StatusCode};
 use serde_json::value::RawValue;
 use tokio::{
     sync::mpsc,
@@ -173,6 +173,8 @@ impl Watch {
                 // The list took so long that its rest is forgotten: all at once, then.
                 Err(error) if error.is(StatusCode::GONE) && !more.is_empty() => {
                     (limit, more) = (0, String::new());
+                    // What the pages named may be gone by now.
+                    self.mirror.begin_list();
                     continue;
                 }
                 Err(error) => return Err(error.into()),
@@ -362,14 +364,7 @@ impl Watch {
             self.options.lifetime.as_secs(),
             self.subject.query(),
         );
-        let request = Request::get(path)
-            .header(header::ACCEPT, JSON)
-            // A stream that is compressed event by event is more than the client can unpack.
-            .header(header::ACCEPT_ENCODING, "identity")
-            .body(Vec::new())
-            .map_err(|error| CallError::Transport(error.to_string()))?;
-        let stream = timeout(OPEN_LIMIT, self.rest.client().request_stream(request)).await;
-        Ok(Box::pin(stream.map_err(|_| CallError::TimedOut(OPEN_LIMIT))??))
+        self.rest.with_limit(OPEN_LIMIT).open(&path).await
     }
 
     async fn say(&self, told: Told) -> Result<(), End> {

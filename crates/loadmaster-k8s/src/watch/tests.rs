@@ -180,6 +180,36 @@ async fn what_vanished_while_the_server_forgot_is_told_as_deleted() {
 }
 
 #[tokio::test]
+async fn what_vanished_while_a_list_was_read_page_by_page_is_told_as_deleted() {
+    let list = |names: &[&str], more: &str| {
+        let items: Vec<_> = names.iter().map(|it| node(it, 1)).collect();
+        let metadata = json!({"resourceVersion": "9", "continue": more});
+        Reply::Json(200, json!({"metadata": metadata, "items": items}))
+    };
+    let server = TestServer::start(vec![
+        refusal(422, "Invalid"),
+        list(&["a", "b"], "more"),
+        // The rest is forgotten; meanwhile "a" was deleted.
+        refusal(410, "Expired"),
+        list(&["b", "c"], ""),
+        Reply::Lines(vec![], Then::Hold),
+    ])
+    .await;
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(5).await, ["+a@1", "+b@1", "+c@1", "-a", "synced"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_waits_for_as_long_as_a_busy_server_asks() {
+    let lines = vec![event("ADDED", node("a", 3)), list_ends(5)];
+    let server = TestServer::start(vec![Reply::Busy(20), Reply::Lines(lines, Then::Hold)]).await;
+    let begun = tokio::time::Instant::now();
+    let mut watching = Watching::start(&server, Kind::Node);
+    assert_eq!(watching.told(2).await, ["+a@3", "synced"]);
+    assert!(begun.elapsed() >= Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
 async fn an_object_that_cannot_be_read_is_left_out_and_the_others_are_told() {
     let broken = json!({"metadata": {"name": "broken", "labels": 7, "resourceVersion": "2"}});
     let lines = vec![event("ADDED", broken), event("ADDED", node("a", 3)), list_ends(5)];

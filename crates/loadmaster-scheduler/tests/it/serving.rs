@@ -83,7 +83,7 @@ async fn plugins_that_panic_and_sleep_leave_other_pods_scheduled_and_are_named()
     assert!(panicked.contains("PanicsForOneInTen"), "{panicked}");
     let told = lab.event("sleepy", "FailedScheduling").await;
     let told = told["message"].as_str().unwrap();
-    assert!(told.contains("plugin Sleeps has taken 1.4s of this cycle"), "{told}");
+    assert!(told.contains("plugin Sleeps has taken ") && told.contains("of this cycle"), "{told}");
     let told = lab.event("p10", "FailedScheduling").await;
     let told = told["message"].as_str().unwrap();
     assert!(told.contains("plugin PanicsForOneInTen panicked at Filter for node n"), "{told}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loadmaster_core::scheduler::AttemptOutcome;
+use loadmaster_core::scheduler::{AttemptOutcome, Work};
 use loadmaster_framework::{
     Object,
     api::{ObjectKey, PersistentVolumeClaim},
@@ -225,6 +225,47 @@ fn after_a_lost_answer_the_pod_keeps_its_place_until_a_read_tells() {
     }
     assert_eq!(node_of(&sim, "p").as_deref(), Some("n1"));
     assert_eq!(sim.cluster().bind_conflicts(), 0);
+}
+
+#[test]
+fn a_pod_that_another_scheduler_bound_elsewhere_is_forgotten_though_a_watch_told_first() {
+    let mut sim = sim();
+    sim.write(node("n1", 1));
+    sim.write(pod("p", 1, &[]));
+    sim.settle();
+    sim.schedule_one();
+    sim.write(node("n2", 1));
+    sim.bind_by_another("p", "n2");
+    sim.deliver();
+    sim.perform();
+    let scheduled = sim.take_records().iter().any(|it| &*it.reason == "Scheduled");
+    assert!(!scheduled, "nobody is told that we bound it");
+    assert_eq!(sim.scheduler().binding_counts(), (0, 0));
+    // The room on n1 is given back.
+    sim.write(pod("next", 1, &[]));
+    sim.run();
+    assert_eq!(node_of(&sim, "next").as_deref(), Some("n1"));
+}
+
+#[test]
+fn a_pod_that_says_already_why_it_waits_is_not_patched_again() {
+    let mut sim = sim();
+    sim.write(pod("p", 1, &[]));
+    sim.run();
+    let told = condition(&sim, "p");
+    // A node without room for it: the message changes; another of the kind: it stays.
+    sim.write(node("small", 0));
+    sim.settle();
+    sim.advance(Duration::from_secs(2));
+    sim.run();
+    assert_ne!(condition(&sim, "p"), told);
+    sim.write(node("small", 0));
+    sim.settle();
+    sim.advance(Duration::from_secs(301));
+    assert!(sim.schedule_one().is_some(), "it is tried again");
+    let patched = std::iter::from_fn(|| sim.poll_action())
+        .any(|(_, work)| matches!(work, Work::PatchPodStatus { .. }));
+    assert!(!patched);
 }
 
 #[test]
