@@ -1,10 +1,10 @@
 //! Fetching what a polled feed says: JSON by HTTP, no longer than is allowed.
 
 use futures::AsyncReadExt;
-use http::{Request, Uri, header, uri::InvalidUri};
+use http::{Uri, uri::InvalidUri};
 use serde_json::Value;
 
-use crate::rest::{CallError, JSON, Rest, chain};
+use crate::rest::{CallError, Rest, chain, open};
 
 /// Fetches one source.
 #[derive(Clone)]
@@ -59,15 +59,10 @@ impl Fetcher {
     /// # Errors
     /// [`CallError`]; too much, and what is no JSON, is [`CallError::Unreadable`].
     pub async fn fetch(&self) -> Result<Value, CallError> {
-        let request = Request::get(&self.path)
-            .header(header::ACCEPT, JSON)
-            .header(header::ACCEPT_ENCODING, "identity")
-            .body(Vec::new())
-            .map_err(|error| CallError::Transport(error.to_string()))?;
-        let stream = self.client.request_stream(request).await?;
+        let stream = open(&self.client, &self.path).await?;
         let mut body = Vec::new();
         let limit = u64::try_from(self.max_bytes).unwrap_or(u64::MAX).saturating_add(1);
-        let read = Box::pin(stream).take(limit).read_to_end(&mut body).await;
+        let read = stream.take(limit).read_to_end(&mut body).await;
         read.map_err(|error| CallError::Transport(chain(&error)))?;
         if body.len() > self.max_bytes {
             return Err(CallError::Unreadable(format!("more than {} bytes", self.max_bytes)));

@@ -117,7 +117,7 @@ impl Rest {
         Self { client, limit, fence: None, rate: None, observer: None }
     }
 
-    /// Opens a stream (`GET`) and returns what comes of it. Only the answer's head must come in time.
+    /// Opens a stream (`GET`) and returns what comes of it. Only its beginning must come in time.
     ///
     /// # Errors
     /// [`CallError`].
@@ -128,26 +128,15 @@ impl Rest {
         if let Some(rate) = &self.rate {
             rate.turn().await;
         }
-        let request = Request::get(path)
-            .header(header::ACCEPT, JSON)
-            // A stream that is compressed event by event is more than the client can unpack.
-            .header(header::ACCEPT_ENCODING, "identity")
-            .body(Body::empty())
-            .map_err(|error| CallError::Transport(error.to_string()))?;
         let begun = Instant::now();
-        let opened = async {
-            let (head, body) = self.client.send(request).await?.into_parts();
-            if head.status.is_success() {
-                return Ok((head, Ok(body)));
-            }
-            Ok::<_, kube::Error>((head, Err(body.collect_bytes().await?)))
+        let opened = tokio::time::timeout(self.limit, open(&self.client, path)).await;
+        let opened = opened.unwrap_or(Err(CallError::TimedOut(self.limit)));
+        let status = match &opened {
+            Ok(_) => Some(StatusCode::OK),
+            Err(error) => error.code().and_then(|it| StatusCode::from_u16(it).ok()),
         };
-        let answer = tokio::time::timeout(self.limit, opened).await;
-        let status = answer.as_ref().ok().and_then(|it| it.as_ref().ok()).map(|it| it.0.status);
         self.observe(&Method::GET, begun, status);
-        let (head, body) = answer.map_err(|_| CallError::TimedOut(self.limit))??;
-        let body = body.map_err(|said| refusal(head.status, &said, retry_after(&head.headers)))?;
-        Ok(Box::pin(body.into_data_stream().map_err(std::io::Error::other).into_async_read()))
+        opened
     }
 
     pub(crate) fn client(&self) -> &kube::Client {
@@ -272,6 +261,25 @@ impl Rest {
 
 /// A rate below one call a day is one a day: moments so far off cannot be told any more.
 const INTERVAL_MAX: Duration = Duration::from_hours(24);
+
+/// Asks for a stream and returns what comes of it, once the server has agreed.
+pub(crate) async fn open(
+    client: &kube::Client,
+    path: &str,
+) -> Result<impl AsyncBufRead + Unpin + use<>, CallError> {
+    let request = Request::get(path)
+        .header(header::ACCEPT, JSON)
+        // A stream that is compressed event by event is more than the client can unpack.
+        .header(header::ACCEPT_ENCODING, "identity")
+        .body(Body::empty())
+        .map_err(|error| CallError::Transport(error.to_string()))?;
+    let (head, body) = client.send(request).await?.into_parts();
+    if !head.status.is_success() {
+        let said = body.collect_bytes().await?;
+        return Err(refusal(head.status, &said, retry_after(&head.headers)));
+    }
+    Ok(Box::pin(body.into_data_stream().map_err(std::io::Error::other).into_async_read()))
+}
 
 /// How long the server asks to be left alone, as far as it is obeyed.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
