@@ -3,7 +3,8 @@
 use crate::api::Text;
 
 /// What the API server must allow for a plugin's actions. Reading is not declared here: it follows
-/// from the events that the plugin registers for and from its feeds.
+/// from the events that the plugin registers for, from what it [reads](crate::HooksOf::reads), and
+/// from its feeds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {
     /// API group; empty for the core group.

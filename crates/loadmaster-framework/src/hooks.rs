@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    Access, Bind, EnqueueExtensions, Feed, Filter, Permit, Plugin, PostBind, PostFilter, PreBind,
-    PreEnqueue, PreFilter, PreScore, QueueSort, Reserve, Score,
+    Access, Bind, EnqueueExtensions, Feed, Filter, Kind, Permit, Plugin, PostBind, PostFilter,
+    PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve, Score,
 };
 
 macro_rules! hooks {
@@ -47,6 +47,8 @@ macro_rules! hooks {
             pub enqueue_extensions: Option<Arc<dyn EnqueueExtensions>>,
             /// Facts from elsewhere that it reads.
             pub feeds: Vec<Feed>,
+            /// Kinds that it reads beside nodes, pods and those of the events that it registers.
+            pub reads: Vec<Kind>,
             /// What its actions must be allowed to write.
             pub needs: Vec<Access>,
         }
@@ -129,6 +131,18 @@ impl<P: Plugin> HooksOf<P> {
     #[must_use]
     pub fn feed(mut self, feed: Feed) -> Self {
         self.hooks.feeds.push(feed);
+        self
+    }
+
+    /// Declares kinds that the plugin reads in [`Listers`](crate::Listers), beside nodes and pods,
+    /// which are always there, and beside the kinds of the events that it registers. They are
+    /// watched, pods wait until they are known, and the permissions that a cluster grants the
+    /// scheduler are made from it; a kind that nobody declares is not watched and looks empty.
+    ///
+    /// Upstream: the listers that a plugin takes from the informer factory in its `New`.
+    #[must_use]
+    pub fn reads(mut self, kinds: &[Kind]) -> Self {
+        self.hooks.reads.extend_from_slice(kinds);
         self
     }
 

@@ -1,19 +1,27 @@
+use std::collections::BTreeSet;
+
 use loadmaster_config::{RegistryCatalog, load};
 use loadmaster_core::{profile::Profile, scheduler::SchedulerOptions};
-use loadmaster_framework::Gates;
+use loadmaster_framework::{
+    Cycle, CycleState, FieldError, Filter, Gates, Hooks, NodeInfo, Outcome, Plugin, Registry,
+};
 
 use super::*;
 use crate::kind::Kind;
 
 /// The profiles of a configuration.
 fn profiles(text: &str) -> Vec<Profile> {
+    profiles_of(text, &loadmaster_plugins::registry())
+}
+
+fn profiles_of(text: &str, registry: &Registry) -> Vec<Profile> {
     let text = format!(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
          profiles:\n{text}"
     );
-    let (registry, gates) = (loadmaster_plugins::registry(), Gates::default());
-    let loaded = load(&text, "test", &RegistryCatalog::new(&registry, &gates)).unwrap();
-    SchedulerOptions::from_config(&loaded, &registry, &gates).unwrap().profiles
+    let gates = Gates::default();
+    let loaded = load(&text, "test", &RegistryCatalog::new(registry, &gates)).unwrap();
+    SchedulerOptions::from_config(&loaded, registry, &gates).unwrap().profiles
 }
 
 const FEW: &str = "- schedulerName: few\n  plugins:\n    multiPoint:\n      disabled: [{name: \
@@ -39,6 +47,35 @@ fn a_profile_needs_to_see_what_its_plugins_read_and_no_more() {
     assert_eq!(kinds(FEW), [Kind::Node, Kind::Pod]);
     let affinity = kinds(&format!("{FEW}      - {{name: InterPodAffinity}}\n"));
     assert_eq!(affinity, [Kind::Node, Kind::Pod, Kind::Namespace]);
+}
+
+/// A plugin from outside that looks at services.
+struct OfOnesOwn;
+
+impl Plugin for OfOnesOwn {
+    const NAME: &'static str = "OfOnesOwn";
+    type Args = loadmaster_plugins::NoArgs;
+
+    fn build(_: Self::Args, _: &Gates) -> Result<Hooks, FieldError> {
+        Ok(Hooks::of(Self).filter().reads(&[Kind::Service]).into())
+    }
+}
+
+impl Filter for OfOnesOwn {
+    fn filter(&self, _: Cycle<'_>, _: &CycleState, _: &NodeInfo) -> Outcome {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_a_plugin_of_ones_own_reads_is_watched_and_may_be_read() {
+    let mut registry = loadmaster_plugins::registry();
+    registry.register::<OfOnesOwn>().unwrap();
+    let profiles = profiles_of(&format!("{FEW}      - {{name: OfOnesOwn}}\n"), &registry);
+    let readers = readers_of(&profiles);
+    assert_eq!(readers[&Kind::Service], BTreeSet::from(["OfOnesOwn"]));
+    let needs = permissions(&profiles, Wants::default());
+    assert!(needs.iter().any(|it| it.scope.to_string() == "services"), "{needs:#?}");
 }
 
 #[test]

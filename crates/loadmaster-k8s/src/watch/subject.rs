@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Told;
-use crate::kind::{Kind, resource_path};
+use crate::kind::{Kind, query, resource_path};
 
 /// Objects of an extra kind, which the core gets as facts.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl Subject {
 
     pub(super) fn query(&self) -> &'static str {
         match self {
-            Self::Kind(kind) => kind.query(),
+            Self::Kind(kind) => query(*kind),
             Self::Feed(_) => "",
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use loadmaster_framework::{
     Access, ActionType, Candidate, ClusterEventWithHint, Code, Cycle, CycleState, Enqueue,
-    EnqueueExtensions, EventResource, FieldError, Gates, Handle, Hint, Hooks, NodeToStatus,
+    EnqueueExtensions, EventResource, FieldError, Gates, Handle, Hint, Hooks, Kind, NodeToStatus,
     Nominating, Outcome, Plugin, PluginError, PodInfo, PostFilter, PostFilterResult, PreEnqueue,
     QueueingHint, Status,
     api::{Pod, PreemptionPolicy},
@@ -37,6 +37,7 @@ impl Plugin for DefaultPreemption {
             .pre_enqueue()
             .post_filter()
             .enqueue_extensions()
+            .reads(&[Kind::PodDisruptionBudget])
             .needs(Access::new("", "pods", &["delete"]))
             .into())
     }

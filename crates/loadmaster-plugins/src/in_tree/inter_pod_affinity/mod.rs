@@ -9,7 +9,7 @@ mod scoring;
 #[cfg(test)]
 mod tests;
 
-use loadmaster_framework::{FieldError, Gates, Hooks, Plugin};
+use loadmaster_framework::{FieldError, Gates, Hooks, Kind, Plugin};
 
 use super::args::InterPodAffinityArgs;
 
@@ -35,6 +35,7 @@ impl Plugin for InterPodAffinity {
             .pre_score()
             .score()
             .enqueue_extensions()
+            .reads(&[Kind::Namespace])
             .into())
     }
 }

@@ -12,8 +12,8 @@ use std::{
 };
 
 use loadmaster_framework::{
-    Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, Listers, NodeInfo, Outcome,
-    Plugin, PreFilter, Status,
+    Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, Kind, Listers, NodeInfo,
+    Outcome, Plugin, PreFilter, Status,
     api::{CsiNode, CsiNodeDriver, Pod, Text, Volume},
 };
 
@@ -31,7 +31,15 @@ impl Plugin for NodeVolumeLimits {
     type Args = NoArgs;
 
     fn build(_: NoArgs, _: &Gates) -> Result<Hooks, FieldError> {
-        Ok(Hooks::of(Self).pre_filter().filter().enqueue_extensions().into())
+        let hooks = Hooks::of(Self).pre_filter().filter().enqueue_extensions();
+        let read = [
+            Kind::PersistentVolume,
+            Kind::PersistentVolumeClaim,
+            Kind::StorageClass,
+            Kind::CsiNode,
+            Kind::VolumeAttachment,
+        ];
+        Ok(hooks.reads(&read).into())
     }
 }
 

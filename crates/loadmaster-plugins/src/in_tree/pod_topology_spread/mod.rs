@@ -11,7 +11,7 @@ mod scoring;
 mod tests;
 
 use loadmaster_framework::{
-    FieldError, Gates, Hooks, Listers, Plugin,
+    FieldError, Gates, Hooks, Kind, Listers, Plugin,
     api::{NodeInclusionPolicy, Pod, TopologySpreadConstraint, UnsatisfiableConstraintAction},
 };
 
@@ -43,8 +43,15 @@ impl Plugin for PodTopologySpread {
         } else {
             args.default_constraints.iter().filter_map(default_constraint).collect()
         };
+        // The selectors of defaults come from a pod's services and owners.
+        let deduced_from: &[Kind] = if defaults.is_empty() {
+            &[]
+        } else {
+            &[Kind::Service, Kind::ReplicationController, Kind::ReplicaSet, Kind::StatefulSet]
+        };
         let plugin = Self { defaults, system_defaulted };
-        Ok(Hooks::of(plugin).pre_filter().filter().pre_score().score().enqueue_extensions().into())
+        let hooks = Hooks::of(plugin).pre_filter().filter().pre_score().score();
+        Ok(hooks.enqueue_extensions().reads(deduced_from).into())
     }
 }
 

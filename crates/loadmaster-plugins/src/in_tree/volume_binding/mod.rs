@@ -14,8 +14,8 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use loadmaster_framework::{
-    Access, Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, Interest, NodeInfo,
-    Outcome, Plugin, PreFilter, PreScore, Score,
+    Access, Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, Interest, Kind,
+    NodeInfo, Outcome, Plugin, PreFilter, PreScore, Score,
 };
 
 use self::claims::PodClaims;
@@ -39,6 +39,14 @@ impl Plugin for VolumeBinding {
     fn build(args: Self::Args, _: &Gates) -> Result<Hooks, FieldError> {
         let seconds = u64::try_from(args.bind_timeout_seconds).unwrap_or(0);
         let plugin = Self { bind_timeout: Duration::from_secs(seconds) };
+        let read = [
+            Kind::PersistentVolume,
+            Kind::PersistentVolumeClaim,
+            Kind::StorageClass,
+            Kind::CsiNode,
+            Kind::CsiDriver,
+            Kind::CsiStorageCapacity,
+        ];
         Ok(Hooks::of(plugin)
             .pre_filter()
             .filter()
@@ -47,6 +55,7 @@ impl Plugin for VolumeBinding {
             .reserve()
             .pre_bind()
             .enqueue_extensions()
+            .reads(&read)
             .needs(Access::new("", "persistentvolumes", &["patch"]))
             .needs(Access::new("", "persistentvolumeclaims", &["patch"]))
             .into())

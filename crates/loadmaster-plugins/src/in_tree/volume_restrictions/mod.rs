@@ -8,8 +8,8 @@ mod tests;
 use std::{collections::BTreeSet, sync::Arc};
 
 use loadmaster_framework::{
-    Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, NodeInfo, Outcome, Plugin,
-    PodInfo, PreFilter, Status,
+    Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, Kind, NodeInfo, Outcome,
+    Plugin, PodInfo, PreFilter, Status,
     api::{Pod, Text, Volume},
 };
 
@@ -26,7 +26,8 @@ impl Plugin for VolumeRestrictions {
     type Args = NoArgs;
 
     fn build(_: NoArgs, _: &Gates) -> Result<Hooks, FieldError> {
-        Ok(Hooks::of(Self).pre_filter().filter().enqueue_extensions().into())
+        let hooks = Hooks::of(Self).pre_filter().filter().enqueue_extensions();
+        Ok(hooks.reads(&[Kind::PersistentVolumeClaim]).into())
     }
 }
 

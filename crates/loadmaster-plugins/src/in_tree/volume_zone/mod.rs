@@ -8,8 +8,8 @@ mod tests;
 use std::{collections::BTreeSet, sync::Arc};
 
 use loadmaster_framework::{
-    Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, NodeInfo, Outcome, Plugin,
-    PreFilter, Status,
+    Candidates, Cycle, CycleState, FieldError, Filter, Gates, Hooks, Kind, NodeInfo, Outcome,
+    Plugin, PreFilter, Status,
     api::{PersistentVolume, PersistentVolumeClaim, Text, VolumeBindingMode},
 };
 
@@ -26,7 +26,9 @@ impl Plugin for VolumeZone {
     type Args = NoArgs;
 
     fn build(_: NoArgs, _: &Gates) -> Result<Hooks, FieldError> {
-        Ok(Hooks::of(Self).pre_filter().filter().enqueue_extensions().into())
+        let hooks = Hooks::of(Self).pre_filter().filter().enqueue_extensions();
+        let read = [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::StorageClass];
+        Ok(hooks.reads(&read).into())
     }
 }
 
