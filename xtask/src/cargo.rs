@@ -18,6 +18,11 @@ use crate::heavy::{self, Begun, Insist};
 /// cargo compiles shared dependencies anew for another choice of packages.
 pub(crate) const LABS: &[&str] = &["xtask-labs", "loadmaster-lab", "loadmaster-scheduler"];
 
+/// Where this variable is set, programs are built as `cargo test --workspace` has built them already. The
+/// features of a dependency are those that all packages of a build want together, so that every choice of
+/// packages compiles most dependencies anew: minutes, where the tests ran right before.
+const LIKE_TESTS: &str = "XTASK_LIKE_TESTS";
+
 /// The repository's root.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository")
@@ -77,7 +82,12 @@ impl Built {
         begun: &Begun,
     ) -> anyhow::Result<Self> {
         let mut cargo = command();
-        cargo.args(build_arguments(packages)).args(more);
+        let like_tests = env::var_os(LIKE_TESTS).is_some_and(|it| !it.is_empty());
+        if like_tests && !more.contains(&"--release") {
+            cargo.args(["build", "--workspace", "--bins", "--tests"]).args(more);
+        } else {
+            cargo.args(build_arguments(packages)).args(more);
+        }
         if let Some(jobs) = begun.jobs {
             cargo.args(["--jobs", &jobs.to_string()]);
         }
@@ -108,9 +118,12 @@ pub(crate) fn build_arguments<'a>(packages: &[&'a str]) -> Vec<&'a str> {
     ["build", "--bins"].into_iter().chain(each).collect()
 }
 
-/// The program of which one of cargo's messages tells.
+/// The program of which one of cargo's messages tells. A test of a program has its name too.
 fn executable(message: &str) -> Option<(String, PathBuf)> {
     let message: Value = serde_json::from_str(message).ok()?;
+    if message.pointer("/profile/test").and_then(Value::as_bool) == Some(true) {
+        return None;
+    }
     let path = message.get("executable")?.as_str()?;
     let name = message.pointer("/target/name")?.as_str()?;
     Some((name.to_owned(), path.into()))
@@ -145,11 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_told_from_libraries() {
+    fn programs_are_told_from_libraries_and_from_their_tests() {
         let program = r#"{"reason":"compiler-artifact","target":{"name":"lab","kind":["bin"]},"executable":"/t/debug/lab"}"#;
         let library = r#"{"reason":"compiler-artifact","target":{"name":"lab","kind":["lib"]},"executable":null}"#;
         assert_eq!(executable(program), Some(("lab".to_owned(), "/t/debug/lab".into())));
         assert_eq!(executable(library), None);
+        let test = program.replace("\"executable\"", "\"profile\":{\"test\":true},\"executable\"");
+        assert_eq!(executable(&test), None);
         assert_eq!(executable("warning: not JSON"), None);
     }
 }

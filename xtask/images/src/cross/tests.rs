@@ -95,7 +95,21 @@ fn another_compiler_is_used_and_told() {
     assert_eq!(environment[&format!("CC_{lower}")], cc.as_str());
     assert_eq!(environment[&format!("CARGO_TARGET_{}_LINKER", lower.to_uppercase())], cc.as_str());
     let flags = environment["CARGO_ENCODED_RUSTFLAGS"].to_str().unwrap();
-    let ours = "-Ctarget-feature=+crt-static\x1f--remap-path-prefix=/src=/loadmaster\
-                \x1f--remap-path-prefix=/home/me/.cargo=/cargo";
+    let ours =
+        "\x1f--remap-path-prefix=/src=/loadmaster\x1f--remap-path-prefix=/home/me/.cargo=/cargo";
+    assert!(flags.contains("-Ctarget-feature=+crt-static\x1f"), "{flags}");
     assert!(flags.ends_with(ours), "{flags}");
+}
+
+#[test]
+fn what_makes_a_link_for_arm64_take_thrice_the_memory_is_turned_off_there() {
+    let programs = ["x86_64-linux-gnu-gcc", "aarch64-linux-gnu-gcc"];
+    let targets = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
+    let made = Made { targets: &targets, programs: &programs, static_libc: true };
+    for (platform, is_off) in [("linux/amd64", false), ("linux/arm64", true)] {
+        let found = find(&platform.parse().unwrap(), None, &made).unwrap();
+        let environment = found.environment(Path::new("/src"), Path::new("/cargo"));
+        let flags = environment["CARGO_ENCODED_RUSTFLAGS"].to_str().unwrap();
+        assert_eq!(flags.contains("machine-outliner=never"), is_off, "{platform}: {flags}");
+    }
 }
