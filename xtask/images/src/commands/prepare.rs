@@ -173,8 +173,10 @@ impl Begin<'_> {
 /// [`NoRoom`] when a check fails and the step is not forced.
 pub(super) fn judge(report: &Report, force: bool) -> anyhow::Result<()> {
     if report.passes {
-        let margin = report.lines.iter().find(|it| it.name == "memory available");
-        let margin = margin.map_or("", |it| it.margin.as_str());
+        // A control group is mentioned where it leaves less than the machine has.
+        let tightest = ["memory of the control group", "memory available"].into_iter();
+        let margin = tightest.filter_map(|it| report.lines.iter().find(|line| line.name == it));
+        let margin = margin.map(|it| it.margin.as_str()).next().unwrap_or_default();
         let count = report.lines.len();
         note(&format!("doctor: {count} checks pass, {margin} of memory to spare"));
         return Ok(());
