@@ -6,10 +6,12 @@ mod margin;
 mod place;
 
 use std::{
-    fs::File,
+    env,
+    ffi::OsStr,
+    fs::{self, File},
     io::{BufRead as _, BufReader, Read as _},
     os::unix::process::ExitStatusExt as _,
-    process::Command,
+    process::{Command, Output},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -68,24 +70,51 @@ fn a_build_that_fails_says_what_to_do_and_makes_no_image() {
     assert!(!place.image().exists());
 }
 
-/// The program with its target folder on a disk of that size; what is below `images/` is printed after.
+/// Runs the program with further words for `bwrap`, which changes what it sees of the system.
 #[expect(clippy::print_stderr, reason = "what is not tested is told loudly")]
-fn on_a_small_disk(place: &Place, bytes: u32) -> Option<std::process::Output> {
+fn in_another_system(place: &Place, bwrap: &[&OsStr]) -> Option<Output> {
     if Command::new("bwrap").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "bwrap is missing; `apt install bubblewrap`");
+        assert!(env::var_os("CI").is_none(), "bwrap is missing; `apt install bubblewrap`");
         eprintln!("NOT TESTED: bwrap is missing; `apt install bubblewrap`");
         return None;
     }
     let own = place.command();
     let mut command = Command::new("bwrap");
-    command.args(["--dev-bind", "/", "/", "--size", &bytes.to_string(), "--tmpfs"]);
-    command.arg(place.target()).args(["sh", "-c"]);
+    command.args(["--dev-bind", "/", "/"]).args(bwrap).args(["sh", "-c"]);
+    // What is in the images' folder afterwards goes to the standard output.
     command.arg("\"$@\" >/dev/null; code=$?; ls -A \"$0/images\" 2>/dev/null; exit $code");
-    command.arg(place.target()).arg(own.get_program()).args(own.get_args());
+    command.arg(place.target()).arg(own.get_program()).args(own.get_args()).args(["--jobs", "2"]);
     for (name, value) in own.get_envs() {
         command.env(name, value.unwrap());
     }
     Some(command.output().unwrap())
+}
+
+#[test]
+fn a_build_for_which_memory_does_not_suffice_goes_on_with_less_and_says_so() {
+    let place = Place::new();
+    let (manifest, vmstat) = (place.root().join("Cargo.toml"), place.root().join("cargo.vmstat"));
+    fs::write(manifest, "[profile.release]\nlto = \"fat\"\n").unwrap();
+    fs::write(&vmstat, "oom_kill 7\n").unwrap();
+    // The system kills a compiler and counts that, until so little is optimised.
+    for (enough, code, images) in [("off", 0, "x\n"), ("none", 1, "")] {
+        let kill = "echo \"oom_kill $(( $(sed 's/[^0-9]//g' /proc/vmstat) + 1 ))\" >\"$0.vmstat\"";
+        let killed = format!(
+            "if [ \"$CARGO_PROFILE_RELEASE_LTO\" != {enough} ]; then {kill}; exit 101; fi\n"
+        );
+        place.build(&format!("{killed}{}", place.succeeding()));
+        fs::remove_dir_all(place.target().join("images")).unwrap_or_default();
+        let bind = [OsStr::new("--bind"), vmstat.as_os_str(), OsStr::new("/proc/vmstat")];
+        let Some(output) = in_another_system(&place, &bind) else { return };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        for lto in ["fat", "thin", "off"] {
+            let told = format!("again with lto = {lto} and 1 job");
+            assert!(said.contains(&told), "{told}: {said}");
+        }
+        assert_eq!(said.contains("stop other programs"), code == 1, "{said}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), images);
+    }
 }
 
 #[test]
@@ -97,7 +126,10 @@ fn a_disk_that_is_full_while_compiling_or_assembling_is_said_to_be_and_leaves_no
     ] {
         place.build(&build);
         // Less than the authorities' certificates alone, compressed.
-        let Some(output) = on_a_small_disk(&place, 100_000) else { return };
+        let target = place.target();
+        let disk = ["--size", "100000", "--tmpfs"].map(OsStr::new);
+        let disk = [&disk[..], &[target.as_os_str()]].concat();
+        let Some(output) = in_another_system(&place, &disk) else { return };
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{said}");
         assert!(said.contains("No space left on device"), "{said}");
