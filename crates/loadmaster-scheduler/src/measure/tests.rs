@@ -116,6 +116,14 @@ fn families_that_the_original_has_too_have_its_types_labels_bounds_and_helps() {
 }
 
 #[test]
+fn every_family_has_its_line_in_the_documentation() {
+    let page = include_str!("../../../../docs/metrics.md");
+    let names = include_str!("helps.txt").lines().filter_map(|it| it.split(' ').next());
+    let missing: Vec<_> = names.filter(|it| !page.contains(&format!("`{it}`"))).collect();
+    assert!(missing.is_empty(), "docs/metrics.md lacks {missing:?}");
+}
+
+#[test]
 fn what_is_observed_is_shown_under_its_labels() {
     let page = measured().text();
     for line in [
