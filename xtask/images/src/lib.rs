@@ -25,6 +25,7 @@ pub mod signals;
 pub mod site;
 pub mod topology;
 pub mod transport;
+pub mod unpack;
 pub mod verify;
 
 /// One heavy step at a time, and sizes: shared with what looks before cargo runs.

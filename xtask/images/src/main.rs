@@ -29,6 +29,7 @@ enum Command {
     Doctor(options::doctor::Options),
     Build(options::build::Options),
     BuildImage(options::build_image::Options),
+    Unpack(commands::unpack::Options),
     VerifyTags(options::verify_tags::Options),
     Forge(options::forge::Options),
     WriteDown(options::write_down::Options),
@@ -55,6 +56,7 @@ async fn main() -> ExitCode {
             Command::BuildImage(it) => {
                 commands::build_image::run(&it, &root, &mut Stop::listen()?).await
             }
+            Command::Unpack(it) => commands::unpack::run(&it, &root, &mut Stop::listen()?).await,
             Command::VerifyTags(it) => {
                 commands::verify_tags::run(&it, &root, &mut Stop::listen()?).await
             }

@@ -238,6 +238,21 @@ impl Repository {
         self.retries.run(check).await
     }
 
+    /// Content, checked against its digest.
+    ///
+    /// # Errors
+    /// When it is not there, or something else.
+    pub async fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
+        let doing = format!("read {digest} of {}", self.full_name());
+        let (target, digest) = (self.at("any"), digest.to_string());
+        let read = async || {
+            let mut content = Vec::new();
+            let answer = self.client.pull_blob(&target, digest.as_str(), &mut content);
+            guarded(&doing, answer).await.map(|()| content)
+        };
+        self.retries.run(read).await
+    }
+
     /// What the registry lists as referring to the manifest of that digest: by its referrers API, or
     /// by the tag that stands in for it where it has none.
     ///

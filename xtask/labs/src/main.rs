@@ -7,9 +7,11 @@ use std::{path::PathBuf, process::ExitCode};
 use anstream::eprintln;
 use clap::{Parser, Subcommand};
 
+mod kept;
 mod pages;
 mod process;
 mod signals;
+mod stage;
 mod stage1;
 mod stage2;
 mod teardown;

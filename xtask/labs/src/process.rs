@@ -130,9 +130,14 @@ impl Left {
         Some(Self { pid, started: started(pid)? })
     }
 
+    /// Whether it runs.
+    pub(crate) fn is_running(self) -> bool {
+        started(self.pid) == Some(self.started)
+    }
+
     /// Asks it to end and waits; one that does not listen is killed. Says whether it still ran.
     pub(crate) fn end(self) -> bool {
-        let runs = || started(self.pid) == Some(self.started);
+        let runs = || self.is_running();
         let group = i32::try_from(self.pid).ok().and_then(Pid::from_raw).filter(|_| runs());
         let Some(group) = group else { return false };
         for signal in [Signal::TERM, Signal::KILL] {
@@ -168,4 +173,21 @@ pub(crate) fn tied(lab: &Path, program: &Path) -> Command {
     let mut command = Command::new(lab);
     command.arg("guard").arg("--parent").arg(std::process::id().to_string()).arg("--").arg(program);
     command
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// Makes `text` a program at `path`. Another process writes it: one that this process has open for
+    /// writing could be inherited by what other tests start, and could not be run meanwhile.
+    pub(crate) fn script(path: &Path, text: &str) {
+        let mut install = Command::new("install");
+        install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
+        let mut child = install.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
 }

@@ -8,6 +8,7 @@ pub(crate) mod forge;
 mod prepare;
 mod registry;
 mod results;
+pub(crate) mod unpack;
 pub(crate) mod verify_tags;
 pub(crate) mod write_down;
 
@@ -28,6 +29,7 @@ use xtask_images::{
     site::SiteError,
     topology::TopologyError,
     transport::Fault,
+    unpack::UnpackError,
 };
 
 /// A failure that the user can mend; its text says how. Exit code 2.
@@ -92,6 +94,7 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
             || cause.is::<OpenError>()
             || cause.is::<PushError>()
             || cause.is::<Fault>()
+            || cause.is::<UnpackError>()
             || cause.is::<ForgeError>();
         if can_be_mended {
             return 2;

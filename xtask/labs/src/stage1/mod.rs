@@ -20,9 +20,13 @@ use profile::Profile;
 use progress::note;
 use report::{Placement, Report};
 use site::{Access, Site};
-use workload::{Made, Workload, undo};
+use workload::{Made, Workload};
 
-use crate::{Programs, UserError, signals::Stop, teardown::Kept};
+use crate::{
+    Programs, UserError,
+    signals::Stop,
+    stage::{self, Played, Stage},
+};
 
 pub(crate) const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
@@ -32,33 +36,20 @@ pub(crate) async fn run(options: Options, programs: Programs) -> anyhow::Result<
     let profile = Profile::read(&options.profile.clone().unwrap_or_else(shipped))?;
     let points = source::served(&programs.root, &profile.plugins)?;
     let mut stop = Stop::listen()?;
-    let mut stage = Stage {
+    let stage = Stage1 {
         target: programs.target.clone(),
         site: Site::prepare("stage1", options.keep, programs)?,
         timeout: Duration::from_secs(options.timeout),
         access: None,
-        made: Vec::new(),
         options,
         profile,
     };
-    let outcome = tokio::select! {
-        code = stop.wanted() => Err(code),
-        outcome = stage.play() => Ok(outcome),
+    let (stage, (nodes, default, second)) = match stage::play(stage, &mut stop).await? {
+        Played::Seen(stage, seen) => (stage, seen),
+        Played::Stopped(code) => return Ok(code),
     };
-    let report = match outcome {
-        Ok(Ok((nodes, default, second))) => {
-            Report::new(&stage.profile, stage.where_it_was(), nodes, [default, second], points)
-        }
-        Ok(Err(error)) => {
-            stage.clear(&mut stop).await.unwrap_or_else(|error| note(&format!("{error:#}")));
-            return Err(error);
-        }
-        Err(code) => {
-            note("Stopping; everything is being removed.");
-            stage.clear(&mut stop).await?;
-            return Ok(code);
-        }
-    };
+    let report =
+        Report::new(&stage.profile, stage.where_it_was(), nodes, [default, second], points);
     let told = stage.tell(&report);
     let left = match stage.finish(&mut stop).await {
         Ok(left) => left,
@@ -76,19 +67,20 @@ pub(crate) async fn run(options: Options, programs: Programs) -> anyhow::Result<
 }
 
 /// A run of the stage.
-struct Stage {
+struct Stage1 {
     target: PathBuf,
     options: Options,
     profile: Profile,
     timeout: Duration,
     site: Site,
-    access: Option<(Access, Cluster)>,
-    made: Vec<Made>,
+    access: Option<Access>,
 }
 
-impl Stage {
+impl Stage for Stage1 {
+    type Seen = (Vec<String>, Placement, Placement);
+
     /// Does everything up to the last pod's event.
-    async fn play(&mut self) -> anyhow::Result<(Vec<String>, Placement, Placement)> {
+    async fn play(&mut self) -> anyhow::Result<Self::Seen> {
         let access = if self.options.is_foreign() {
             self.site
                 .find_cluster(self.options.kubeconfig.as_deref(), self.options.context.as_deref())?
@@ -97,7 +89,7 @@ impl Stage {
             self.site.start_lab(self.options.nodes, &[]).await?
         };
         let cluster = Cluster::new(access.client().await?);
-        self.access = Some((access.clone(), cluster.clone()));
+        self.access = Some(access.clone());
         let nodes = cluster.nodes().await?;
         if nodes.len() < 2 {
             let text = "this cluster has fewer than two nodes, and on one node every placement is the same.\n\nhint: add a node, or leave --kubeconfig and --context out for a lab cluster";
@@ -107,9 +99,9 @@ impl Stage {
         note(&format!("Starting the second scheduler, {}, from outside …", profile.scheduler_name));
         self.site.start_scheduler(&profile, &access)?;
         if cluster.create_namespace().await? {
-            self.made.push(Made::Namespace);
+            self.site.will_make(Made::Namespace)?;
         }
-        self.made.push(Made::Deployment);
+        self.site.will_make(Made::Deployment)?;
         let workload = Workload {
             cluster: &cluster,
             replicas: self.options.replicas,
@@ -121,9 +113,15 @@ impl Stage {
         Ok((nodes, default, second))
     }
 
+    fn site(self) -> Site {
+        self.site
+    }
+}
+
+impl Stage1 {
     /// What people call the cluster.
     fn where_it_was(&self) -> String {
-        self.access.as_ref().map(|(access, _)| access.name.clone()).unwrap_or_default()
+        self.access.as_ref().map(|it| it.name.clone()).unwrap_or_default()
     }
 
     /// Prints the report, and writes it down where that is wanted.
@@ -141,46 +139,17 @@ impl Stage {
     }
 
     /// Leaves everything up if that is wanted, and says how to use it; else removes it.
-    async fn finish(mut self, stop: &mut Stop) -> anyhow::Result<Option<String>> {
-        match self.access.take() {
-            Some((access, _)) if self.options.keep => {
-                let kept = Kept {
-                    stage: "stage1".to_owned(),
-                    kubeconfig: None,
-                    objects: Vec::new(),
-                    workload: false,
-                    processes: self.site.beside_the_lab(),
-                    folder: self.site.scratch().to_owned(),
-                };
-                kept.write(&self.target)?;
-                self.site.keep();
-                Ok(Some(format!(
-                    "The lab cluster and both schedulers are left up. To use them:\n  export \
-                     KUBECONFIG={}\n  kubectl -n sched-lab get pods -o wide\nTo remove them:\n  \
-                     cargo xtask teardown",
-                    access.kubeconfig.display()
-                )))
-            }
-            access => {
-                self.access = access;
-                self.clear(stop).await?;
-                Ok(None)
-            }
-        }
-    }
-
-    /// Removes everything that the run made, and its processes and files.
-    async fn clear(mut self, stop: &mut Stop) -> anyhow::Result<()> {
-        let access = self.access.take().filter(|_| self.options.is_foreign());
-        let mut left = Ok(());
-        if let Some((_, cluster)) = access {
-            left = tokio::select! {
-                // Asked a second time, it does not wait.
-                _ = stop.wanted() => Err(anyhow::anyhow!("interrupted while removing the namespace sched-lab; remove it with `kubectl delete namespace sched-lab`")),
-                done = undo(&cluster, &self.made) => done,
-            };
-        }
-        self.site.clear()?;
-        left
+    async fn finish(self, stop: &mut Stop) -> anyhow::Result<Option<String>> {
+        let Some(access) = self.access.filter(|_| self.options.keep) else {
+            self.site.clear(stop).await?;
+            return Ok(None);
+        };
+        self.site.keep()?;
+        Ok(Some(format!(
+            "The lab cluster and both schedulers are left up. To use them:\n  export \
+             KUBECONFIG={}\n  kubectl -n sched-lab get pods -o wide\nTo remove them:\n  cargo xtask \
+             teardown",
+            access.kubeconfig.display()
+        )))
     }
 }

@@ -16,11 +16,21 @@ use rustix::process::Signal;
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use super::{profile::Profile, workload::Watched};
+use super::{
+    profile::Profile,
+    progress::note,
+    workload::{Made, Watched},
+};
 use crate::{
     Programs, UserError,
+    kept::Kept,
     process::{Left, Process, tied},
+    signals::Stop,
+    stage2::deployed::Placed,
 };
+
+/// What is said when a removal is given up half way.
+const INTERRUPTED: &str = "interrupted while removing what was made in the cluster; `cargo xtask teardown` goes on with it";
 
 /// How long the lab may take to come up.
 const LAB_PATIENCE: Duration = Duration::from_secs(30);
@@ -34,6 +44,7 @@ pub(crate) struct Site {
     lab: Option<Process>,
     state_dir: PathBuf,
     scratch: TempDir,
+    kept: Kept,
     keep: bool,
 }
 
@@ -54,9 +65,11 @@ struct LabFacts {
 }
 
 impl Site {
-    /// A place for files, in the target folder if they are to stay.
+    /// A place for files, in the target folder if they are to stay. What earlier stages left that were
+    /// killed is removed first.
     pub(crate) fn prepare(stage: &str, keep: bool, programs: Programs) -> anyhow::Result<Self> {
         let target = programs.target.clone();
+        Kept::sweep(&target)?.iter().for_each(|it| note(it));
         let mut scratch = tempfile::Builder::new();
         let prefix = format!("loadmaster-{stage}-");
         let scratch = scratch.prefix(&prefix);
@@ -67,7 +80,9 @@ impl Site {
         };
         let scratch = made.context("cannot make a folder for temporary files")?;
         let state_dir = if keep { target.join("lab") } else { scratch.path().join("lab") };
-        Ok(Self { programs, scheduler: None, lab: None, state_dir, scratch, keep })
+        let kept = Kept::begun(stage, scratch.path());
+        kept.write(&target)?;
+        Ok(Self { programs, scheduler: None, lab: None, state_dir, scratch, kept, keep })
     }
 
     /// Starts a lab cluster, with further options for `lab up`.
@@ -103,7 +118,7 @@ impl Site {
     /// Finds somebody's cluster as kubectl would, and notes the choice in a kubeconfig that both
     /// this program and the scheduler use.
     pub(crate) fn find_cluster(
-        &self,
+        &mut self,
         kubeconfig: Option<&Path>,
         context: Option<&str>,
     ) -> anyhow::Result<Access> {
@@ -133,6 +148,7 @@ impl Site {
         let file = open.write(true).create_new(true).mode(0o600).open(&kubeconfig);
         file.and_then(|mut it| it.write_all(text.as_bytes()))
             .with_context(|| format!("cannot write {}", kubeconfig.display()))?;
+        self.kept.kubeconfig = Some(kubeconfig.clone());
         Ok(Access { name: format!("context {context}"), kubeconfig })
     }
 
@@ -146,7 +162,12 @@ impl Site {
         command.arg("--config").arg(&profile.file).arg("--kubeconfig").arg(&access.kubeconfig);
         command.args(["-v", "4", "--secure-port=0"]).stdout(Stdio::null());
         let log = self.scratch.path().join("scheduler.log");
-        self.scheduler = Some(Process::start("second scheduler", command, &log)?);
+        let scheduler = self.scheduler.insert(Process::start("second scheduler", command, &log)?);
+        if self.keep {
+            // It does not end with this program, nor with the lab.
+            self.kept.processes.extend(Left::of(scheduler.pid()));
+            self.kept.write(&self.programs.target)?;
+        }
         Ok(())
     }
 
@@ -155,25 +176,53 @@ impl Site {
         self.scratch.path()
     }
 
-    /// The process that `lab down` does not end.
-    pub(crate) fn beside_the_lab(&self) -> Vec<Left> {
-        self.scheduler.iter().filter_map(|it| Left::of(it.pid())).collect()
+    /// Notes what is about to be made, to be removed from somebody's cluster; a lab cluster goes as a
+    /// whole.
+    pub(crate) fn will_make(&mut self, made: Made) -> anyhow::Result<()> {
+        if self.kept.kubeconfig.is_some() {
+            self.kept.made.push(made);
+            self.kept.write(&self.programs.target)?;
+        }
+        Ok(())
     }
 
-    /// Leaves everything running when this value goes.
-    pub(crate) fn keep(mut self) {
+    /// The same for what is about to be applied.
+    pub(crate) fn will_apply(&mut self, objects: Vec<Placed>) -> anyhow::Result<()> {
+        if self.kept.kubeconfig.is_some() {
+            self.kept.objects = objects;
+            self.kept.write(&self.programs.target)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves everything running when this value goes, for `cargo xtask teardown` to remove.
+    pub(crate) fn keep(mut self) -> anyhow::Result<()> {
+        self.kept.owner = None;
+        self.kept.write(&self.programs.target)?;
         for process in self.scheduler.iter_mut().chain(&mut self.lab) {
             process.keep();
         }
         let _stays = self.scratch.keep();
+        Ok(())
     }
 
-    /// Ends the processes, the scheduler first, and removes the files.
-    pub(crate) fn clear(mut self) -> anyhow::Result<()> {
+    /// Removes what was made in somebody's cluster, ends the processes, the scheduler first, and removes
+    /// the files. Where the cluster's part does not succeed, the teardown still knows of it.
+    pub(crate) async fn clear(mut self, stop: &mut Stop) -> anyhow::Result<()> {
+        let left = tokio::select! {
+            // Asked a second time, it does not wait.
+            _ = stop.wanted() => Err(anyhow::anyhow!("{INTERRUPTED}")),
+            done = self.kept.remove_from_cluster() => done,
+        };
         for mut process in self.scheduler.take().into_iter().chain(self.lab.take()) {
             process.end(Signal::TERM)?;
         }
-        self.scratch.close().context("cannot remove the temporary files")
+        if let Err(error) = left {
+            self.keep()?;
+            return Err(error);
+        }
+        self.scratch.close().context("cannot remove the temporary files")?;
+        self.kept.forget(&self.programs.target)
     }
 
     /// A child process; one that is not to stay is tied to this one.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
+use serde::{Deserialize, Serialize};
 
 use super::{
     DEFAULT_SCHEDULER,
@@ -20,7 +21,8 @@ const EVENT_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) const REMOVAL_PATIENCE: Duration = Duration::from_secs(90);
 
 /// A thing that was made in somebody's cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum Made {
     Namespace,
     Deployment,

@@ -86,23 +86,31 @@ impl Deployed {
         Ok(Self { client, name: name.to_owned(), objects })
     }
 
-    /// Applies everything; refuses where the namespace is somebody else's.
+    /// Fails where the namespace is there, and so somebody else's.
+    pub(crate) async fn refuse_a_namespace_that_is_there(&self) -> anyhow::Result<()> {
+        for object in &self.objects {
+            let (api, Placed { kind, name, .. }) = self.api(object)?;
+            if kind != "Namespace" {
+                continue;
+            }
+            let found = api.get_opt(&name).await;
+            if found.with_context(|| format!("cannot look for the namespace {name}"))?.is_some() {
+                let text = format!(
+                    "the cluster has a namespace {name} already.\n\nhint: if it is left from an \
+                     earlier run, `cargo xtask teardown` or `kubectl delete namespace {name}` \
+                     removes it"
+                );
+                return Err(UserError(text).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies everything.
     pub(crate) async fn apply(&self) -> anyhow::Result<()> {
         for object in &self.objects {
             let (api, placed) = self.api(object)?;
             let what = format!("{} {}", placed.kind, placed.name);
-            if placed.kind == "Namespace" {
-                let found = api.get_opt(&placed.name).await;
-                if found.with_context(|| format!("cannot look for the {what}"))?.is_some() {
-                    let text = format!(
-                        "the cluster has a namespace {0} already.\n\nhint: if it is left from an \
-                         earlier run, `cargo xtask teardown` or `kubectl delete namespace {0}` \
-                         removes it",
-                        placed.name
-                    );
-                    return Err(UserError(text).into());
-                }
-            }
             let params = PatchParams::apply(MANAGER).force();
             let applied = api.patch(&placed.name, &params, &Patch::Apply(object)).await;
             applied.with_context(|| format!("cannot apply the {what}"))?;

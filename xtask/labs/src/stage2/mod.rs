@@ -7,17 +7,17 @@ mod options;
 mod report;
 
 use std::{
-    path::PathBuf,
+    ffi::OsStr,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
-use kube::Client;
 use rustix::process::{Pid, Signal, kill_process};
 
 use deployed::{Deployed, Leader};
-use image::Image;
+use image::{Image, Program};
 pub(crate) use options::Options;
 use options::Output;
 use report::{Report, Restart};
@@ -25,15 +25,15 @@ use report::{Report, Restart};
 use crate::{
     Programs, UserError,
     signals::Stop,
+    stage::{self, Played, Stage},
     stage1::{
         cluster::Cluster,
         profile::Profile,
         progress::note,
         site::{Access, Site},
         source,
-        workload::{LOOK_EVERY, Made, Workload, undo},
+        workload::{LOOK_EVERY, Made, Workload},
     },
-    teardown::{self, Kept},
 };
 
 /// Runs the stage and removes all traces, whatever happens.
@@ -43,36 +43,24 @@ pub(crate) async fn run(options: Options, programs: Programs) -> anyhow::Result<
     let points = source::served(&programs.root, &profile.plugins)?;
     let mut stop = Stop::listen()?;
     let site = Site::prepare("stage2", options.keep, programs.clone())?;
-    let mut stage = Stage {
+    let stage = Stage2 {
         timeout: Duration::from_secs(options.timeout),
         options,
         programs,
         profile,
         site,
-        reached: None,
+        access: None,
     };
-    let outcome = tokio::select! {
-        code = stop.wanted() => Err(code),
-        outcome = stage.play() => Ok(outcome),
-    };
-    let seen = match outcome {
-        Ok(Ok(seen)) => seen,
-        Ok(Err(error)) => {
-            stage.clear(&mut stop).await.unwrap_or_else(|error| note(&format!("{error:#}")));
-            return Err(error);
-        }
-        Err(code) => {
-            note("Stopping; everything is being removed.");
-            stage.clear(&mut stop).await?;
-            return Ok(code);
-        }
+    let (stage, seen) = match stage::play(stage, &mut stop).await? {
+        Played::Seen(stage, seen) => (stage, seen),
+        Played::Stopped(code) => return Ok(code),
     };
     let report = Report::new(&stage.profile, stage.where_it_was(), points, seen);
     let told = stage.tell(&report);
     if stage.options.keep {
         note(&stage.leave()?);
     } else {
-        stage.clear(&mut stop).await?;
+        stage.site.clear(&mut stop).await?;
     }
     told?;
     if report.has_changed() {
@@ -98,55 +86,40 @@ pub(crate) struct Seen {
     pub(crate) restart: Restart,
 }
 
-/// The cluster, and what was made in it.
-struct Reached {
-    access: Access,
-    client: Client,
-    cluster: Cluster,
-    deployed: Option<Deployed>,
-    made: Vec<Made>,
-}
-
 /// A run of the stage.
-struct Stage {
+struct Stage2 {
     options: Options,
     programs: Programs,
     profile: Profile,
     timeout: Duration,
     site: Site,
-    reached: Option<Reached>,
+    access: Option<Access>,
 }
 
-impl Stage {
+impl Stage for Stage2 {
+    type Seen = Seen;
+
     async fn play(&mut self) -> anyhow::Result<Seen> {
         let program = self.programs.images.clone().context("the image's program is missing")?;
-        note(&format!("Verifying {} in its registry …", self.options.image));
-        let image = Image::verified(&program, &self.programs.root, &self.options.image)?;
+        let (image, scheduler) = self.image(&program)?;
         let access = self.reach(&image).await?;
         let client = access.client().await?;
         let cluster = Cluster::new(client.clone());
-        self.reached = Some(Reached {
-            access,
-            client: client.clone(),
-            cluster: cluster.clone(),
-            deployed: None,
-            made: Vec::new(),
-        });
+        self.access = Some(access);
         let nodes = cluster.nodes().await?;
         if nodes.len() < 2 {
             let text = "this cluster has fewer than two nodes, and on one node every placement is the same.\n\nhint: add a node, or leave --kubeconfig, --context and --kind out for a lab cluster";
             return Err(UserError(text.to_owned()).into());
         }
         let name = self.profile.scheduler_name.clone();
-        // What was loaded into kind is there by its tag alone.
+        // A node of kind knows what was loaded into it by its tag alone; the archive's digest was compared.
         let run =
             if self.options.kind.is_some() { image.reference.clone() } else { image.by_digest() };
         note(&format!("Applying the second scheduler, {name}, as {run} …"));
-        let scheduler = &self.programs.scheduler;
-        let deployed = Deployed::plan(client, scheduler, &self.profile.file, &name, &run)?;
+        let deployed = Deployed::plan(client, &scheduler, &self.profile.file, &name, &run)?;
+        deployed.refuse_a_namespace_that_is_there().await?;
+        self.site.will_apply(deployed.places()?)?;
         deployed.apply().await?;
-        let reached = self.reached.as_mut().context("the cluster is lost")?;
-        reached.deployed = Some(deployed.clone());
         let leader = self.until_led(&deployed, None).await?;
         note(&format!("{} leads, on {} …", leader.pod, leader.node));
         let placements = self.compare(&cluster, &nodes).await?;
@@ -154,10 +127,37 @@ impl Stage {
         Ok(Seen { image, nodes, placements, leader, restart })
     }
 
+    fn site(self) -> Site {
+        self.site
+    }
+}
+
+impl Stage2 {
+    /// The image, and its own program: nothing of the second scheduler comes from the source.
+    fn image(&self, program: &Path) -> anyhow::Result<(Image, PathBuf)> {
+        let (root, to) = (&self.programs.root, self.site.scratch());
+        let reference = &self.options.image;
+        if let Some(archive) = &self.options.archive {
+            note(&format!("Reading {} …", archive.display()));
+            let from = [OsStr::new("--archive"), archive.as_os_str()];
+            let own = Program::unpack(program, root, from, to)?;
+            let held = (archive.as_path(), own.digest.as_str());
+            let image = Image::in_archive(program, root, reference, held)?;
+            return Ok((image, own.program));
+        }
+        note(&format!("Verifying {reference} in its registry …"));
+        let image = Image::verified(program, root, reference)?;
+        let by_digest = image.by_digest();
+        let from = [OsStr::new("--image"), OsStr::new(&by_digest)];
+        let own = Program::unpack(program, root, from, to)?;
+        Ok((image, own.program))
+    }
+
     /// Starts a lab cluster, or finds the one that was named.
     async fn reach(&mut self, image: &Image) -> anyhow::Result<Access> {
         if let (Some(kind), Some(archive)) = (&self.options.kind, &self.options.archive) {
-            let kubeconfig = kind::load(kind, archive, self.site.scratch())?;
+            let kubeconfig =
+                kind::load(Path::new(kind::PROGRAM), kind, archive, self.site.scratch())?;
             return self.site.find_cluster(Some(&kubeconfig), None);
         }
         if self.options.is_foreign() {
@@ -173,12 +173,10 @@ impl Stage {
         cluster: &Cluster,
         nodes: &[String],
     ) -> anyhow::Result<[crate::stage1::report::Placement; 2]> {
-        let made_namespace = cluster.create_namespace().await?;
-        let reached = self.reached.as_mut().context("the cluster is lost")?;
-        reached.made.push(Made::Deployment);
-        if made_namespace {
-            reached.made.push(Made::Namespace);
+        if cluster.create_namespace().await? {
+            self.site.will_make(Made::Namespace)?;
         }
+        self.site.will_make(Made::Deployment)?;
         let workload = Workload {
             cluster,
             replicas: self.options.replicas,
@@ -235,7 +233,7 @@ impl Stage {
     }
 
     fn where_it_was(&self) -> String {
-        self.reached.as_ref().map(|it| it.access.name.clone()).unwrap_or_default()
+        self.access.as_ref().map(|it| it.name.clone()).unwrap_or_default()
     }
 
     fn tell(&self, report: &Report) -> anyhow::Result<()> {
@@ -246,47 +244,15 @@ impl Stage {
         crate::stage1::report::keep(&self.programs.target, "stage2", &report.json()?)
     }
 
-    /// Leaves everything up, noted for `cargo xtask teardown`; says how to use it.
-    fn leave(mut self) -> anyhow::Result<String> {
-        let reached = self.reached.take().context("the cluster is lost")?;
-        let foreign = self.options.is_foreign();
-        let places = reached.deployed.as_ref().map(Deployed::places).transpose()?;
-        let kubeconfig: PathBuf = reached.access.kubeconfig.clone();
-        let kept = Kept {
-            stage: "stage2".to_owned(),
-            kubeconfig: foreign.then(|| kubeconfig.clone()),
-            objects: places.filter(|_| foreign).unwrap_or_default(),
-            workload: foreign,
-            processes: Vec::new(),
-            folder: self.site.scratch().to_owned(),
-        };
-        kept.write(&self.programs.target)?;
-        self.site.keep();
+    /// Leaves everything up for `cargo xtask teardown`; says how to use it.
+    fn leave(self) -> anyhow::Result<String> {
+        let access = self.access.context("the cluster is lost")?;
+        self.site.keep()?;
         Ok(format!(
             "Everything is left up. To use it:\n  export KUBECONFIG={}\n  kubectl -n {} logs \
              deployment/{1}\nTo remove it:\n  cargo xtask teardown",
-            kubeconfig.display(),
+            access.kubeconfig.display(),
             self.profile.scheduler_name
         ))
-    }
-
-    /// Removes everything that the run made, and its processes and files.
-    async fn clear(mut self, stop: &mut Stop) -> anyhow::Result<()> {
-        let foreign = self.options.is_foreign();
-        let mut left = Ok(());
-        if let Some(reached) = self.reached.take().filter(|_| foreign) {
-            let places = reached.deployed.as_ref().map(Deployed::places).transpose()?;
-            let removal = async {
-                undo(&reached.cluster, &reached.made).await?;
-                deployed::remove(&reached.client, &places.unwrap_or_default()).await
-            };
-            left = tokio::select! {
-                // Asked a second time, it does not wait.
-                _ = stop.wanted() => Err(anyhow::anyhow!("{}", teardown::INTERRUPTED)),
-                done = removal => done,
-            };
-        }
-        self.site.clear()?;
-        left
     }
 }

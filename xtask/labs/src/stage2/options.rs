@@ -43,7 +43,8 @@ pub(crate) struct Options {
     /// Run in the cluster of this context instead of a lab cluster.
     #[arg(long, value_name = "NAME", conflicts_with = "nodes")]
     pub(crate) context: Option<String>,
-    /// Run in this kind cluster, after loading the archive into it; its nodes need no registry then.
+    /// Run in this kind cluster, after loading the archive into it; no registry is needed then, and one
+    /// that answers must have the same image. A node of kind knows an archive's image by its tag alone.
     #[arg(long, value_name = "NAME", requires = "archive", conflicts_with_all = ["nodes", "context"])]
     pub(crate) kind: Option<String>,
     /// What `cargo xtask build-image --output oci-archive:FILE` wrote.

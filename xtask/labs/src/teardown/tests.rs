@@ -1,8 +1,12 @@
-use std::{os::unix::process::CommandExt as _, process::Child};
+use std::{fs, os::unix::process::CommandExt as _, process::Child};
 
 use tempfile::TempDir;
 
 use super::*;
+use crate::{
+    process::{Left, tests::script},
+    stage1::workload::Made,
+};
 
 /// A repository that builds elsewhere, with a `lab` that notes what it is told.
 struct Place {
@@ -15,9 +19,7 @@ impl Place {
         let place =
             Self { root: tempfile::tempdir().unwrap(), target: tempfile::tempdir().unwrap() };
         let lab = "#!/bin/sh\necho \"$*\" >> \"$0.log\"\n";
-        fs::write(place.root.path().join("lab"), lab).unwrap();
-        let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
-        fs::set_permissions(place.root.path().join("lab"), mode).unwrap();
+        script(&place.root.path().join("lab"), lab);
         place
     }
 
@@ -32,6 +34,10 @@ impl Place {
     }
 
     async fn teardown(&self, dry_run: bool) {
+        assert_eq!(self.try_teardown(dry_run).await.unwrap(), ExitCode::SUCCESS);
+    }
+
+    async fn try_teardown(&self, dry_run: bool) -> anyhow::Result<ExitCode> {
         let root = self.root.path().to_owned();
         let lab = root.join("lab");
         let programs = Programs {
@@ -41,8 +47,7 @@ impl Place {
             lab,
             root,
         };
-        let code = run(Options { dry_run }, programs).await.unwrap();
-        assert_eq!(code, ExitCode::SUCCESS);
+        run(Options { dry_run }, programs).await
     }
 
     /// What the lab was told.
@@ -60,8 +65,7 @@ fn sleeper() -> Child {
 fn left(place: &Place, processes: Vec<Left>) -> Kept {
     let folder = place.target().join("loadmaster-stage1-x");
     place.make("loadmaster-stage1-x/lab.log");
-    let (stage, objects) = ("stage1".to_owned(), Vec::new());
-    Kept { stage, kubeconfig: None, objects, workload: false, processes, folder }
+    Kept { owner: None, processes, ..Kept::begun("stage1", &folder) }
 }
 
 #[tokio::test]
@@ -106,4 +110,58 @@ fn a_note_that_is_not_understood_is_named() {
     place.make("stages/stage1-kept.json");
     let error = Kept::read(place.target()).unwrap_err().to_string();
     assert!(error.contains("stage1-kept.json") && error.contains("remove the file"), "{error}");
+}
+
+#[tokio::test]
+async fn of_two_stages_that_are_kept_nothing_stays() {
+    let place = Place::new();
+    let mut processes = [sleeper(), sleeper()];
+    let mut folders = Vec::new();
+    for (stage, process) in ["stage1", "stage2"].iter().zip(&processes) {
+        let folder = place.target().join(format!("loadmaster-{stage}-x"));
+        place.make(&format!("loadmaster-{stage}-x/lab.log"));
+        let processes = vec![Left::of(process.id()).unwrap()];
+        let kept = Kept { owner: None, processes, ..Kept::begun(stage, &folder) };
+        kept.write(place.target()).unwrap();
+        folders.push(folder);
+    }
+    place.teardown(false).await;
+    for process in &mut processes {
+        assert!(process.wait().unwrap().code().is_none(), "a signal ended it");
+    }
+    assert!(folders.iter().all(|it| !it.exists()));
+    assert!(Kept::read(place.target()).unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_stage_that_was_killed_leaves_nothing_for_long_and_one_that_runs_is_left_alone() {
+    let place = Place::new();
+    let mut stage = sleeper();
+    let folder = place.target().join("loadmaster-stage1-x");
+    place.make("loadmaster-stage1-x/lab.log");
+    let owner = Left::of(stage.id());
+    let kept = Kept { owner, ..Kept::begun("stage1", &folder) };
+    kept.write(place.target()).unwrap();
+
+    assert!(Kept::sweep(place.target()).unwrap().is_empty());
+    let error = place.try_teardown(false).await.unwrap_err().to_string();
+    let pid = stage.id();
+    assert!(error.contains(&format!("stage1 is running, process {pid}")), "{error}");
+    assert!(folder.exists());
+
+    stage.kill().unwrap();
+    stage.wait().unwrap();
+    let told = Kept::sweep(place.target()).unwrap();
+    assert_eq!(told.len(), 1);
+    assert!(!folder.exists() && Kept::read(place.target()).unwrap().is_empty());
+
+    // What it made in somebody's cluster is not given up on the way into another run.
+    place.make("loadmaster-stage1-x/kubeconfig");
+    let kubeconfig = Some(folder.join("kubeconfig"));
+    Kept { kubeconfig, made: vec![Made::Namespace], ..kept }.write(place.target()).unwrap();
+    let told = Kept::sweep(place.target()).unwrap();
+    assert!(told[0].contains("`cargo xtask teardown`"), "{told:?}");
+    assert!(folder.exists());
+    let steps: Vec<String> = Kept::read(place.target()).unwrap()[0].steps();
+    assert_eq!(steps[0], "delete Namespace sched-lab");
 }

@@ -1,5 +1,10 @@
 use super::*;
-use crate::elf;
+use crate::{
+    elf,
+    push::{Existing, push},
+    scripted::{Faults, Quiet, Scripted},
+    unpack::{UnpackError, Unpacked, from_archive, from_registry},
+};
 
 const TREE: &str = "0\tloadmaster-scheduler v0.1.0 (/src)\tApache-2.0\n1\titoa v1.0.2\tMIT\n";
 const LOCK: &str = "[[package]]\nname = \"itoa\"\nversion = \"1.0.2\"\nchecksum = \"aa\"\n";
@@ -176,4 +181,38 @@ fn an_archive_of_the_image_holds_the_same_files_in_order() {
     let names: Vec<_> =
         tar.entries().unwrap().map(|it| it.unwrap().path().unwrap().into_owned()).collect();
     assert_eq!(names, content(&layout).into_keys().collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn the_program_is_taken_out_of_the_registry_and_of_an_archive_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = build(&dir.path().join("x"));
+    let image = layout.image().unwrap();
+    let registry = Scripted::start(Faults::default()).await;
+    let repository = registry.repository();
+    let target = (&repository, "v1");
+    push((&layout, &image), target, Existing::Keep, &Quiet).await.unwrap();
+    let file = dir.path().join("image.tar");
+    super::super::write_archive(&layout, &file, 7).unwrap();
+
+    for (i, program) in programs().into_iter().enumerate() {
+        let to = dir.path().join(format!("to-{i}"));
+        fs::create_dir(&to).unwrap();
+        let expected =
+            Unpacked { index: image.index.digest.clone(), program: to.join("scheduler") };
+        let pulled = from_registry(&repository, "v1", &program.platform, &to).await.unwrap();
+        assert_eq!(pulled, expected);
+        assert_eq!(fs::read(&pulled.program).unwrap(), program.content);
+        let mode = fs::metadata(&pulled.program).unwrap().permissions().mode();
+        assert_eq!(mode & 0o111, 0o111, "it can be run");
+        fs::remove_file(&pulled.program).unwrap();
+        assert_eq!(from_archive(&file, &program.platform, &to).unwrap(), expected);
+        assert_eq!(fs::read(&expected.program).unwrap(), program.content);
+        assert_eq!(fs::read_dir(&to).unwrap().count(), 1, "nothing else is left there");
+    }
+    let other = "linux/riscv64".parse().unwrap();
+    let error = from_archive(&file, &other, dir.path()).unwrap_err();
+    assert!(matches!(&error, UnpackError::Platform { there, .. } if there.contains("arm64")));
+    let error = from_registry(&repository, "v2", &other, dir.path()).await.unwrap_err();
+    assert!(matches!(error, UnpackError::Missing(_)), "{error}");
 }
