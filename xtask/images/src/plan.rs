@@ -50,7 +50,7 @@ pub struct Plan {
 /// compilers of the largest dependencies beside each other.
 fn elsewhere(lto: Lto, jobs: u32) -> Size {
     let link = match lto {
-        Lto::Fat => 1300,
+        Lto::Fat => 1450,
         Lto::Thin => 900,
         Lto::Off => 650,
     };
