@@ -10,6 +10,10 @@ use loadmaster_framework::{
 use super::At;
 use crate::meter::{CallPoint, PluginCall, Watch};
 
+// Tests are always built to unwind, whatever the profile says: this holds for what is shipped.
+#[cfg(not(panic = "unwind"))]
+compile_error!("a plugin's panic is caught: set panic = \"unwind\" in the profile that is built");
+
 impl<H: ?Sized> At<H> {
     /// Makes a call of this plugin (about `node`, where it is about one). A panic becomes an error
     /// that names them all, and so does an answer that comes too late.
