@@ -8,7 +8,7 @@ use loadmaster_framework::{
     api::{ObjectKey, Text},
 };
 
-use super::{EventType, Scheduler, Work, failure::Failure, instance::Instance, results::Purpose};
+use super::{EventType, Scheduler, Work, failure::Failure, instance::Instance, purpose::Purpose};
 use crate::{
     event::ASSIGNED_POD_DELETE,
     meter::{AttemptResult, CallPoint, Observation},

@@ -8,22 +8,15 @@ use loadmaster_framework::{
 };
 
 use super::{
-    ConditionPatch, EventRecord, EventType, Purpose, Scheduler, Work, binding_cycle::BindingCycle,
+    ConditionPatch, EventRecord, EventType, Scheduler, Work,
+    binding_cycle::BindingCycle,
     known::KnownPods,
+    purpose::{Eviction, Purpose},
 };
 use crate::meter::Observation;
 
 /// The plugin in whose name pods are preempted in memory.
 const PLUGIN: &str = "DefaultPreemption";
-
-/// One victim's way out.
-#[derive(Clone, Debug)]
-pub(super) struct Eviction {
-    preemptor: Text,
-    /// Tells this preemption from an earlier one of the same pod, whose answers may still come.
-    run: u64,
-    victim: Arc<PodInfo>,
-}
 
 /// A preemption under way.
 #[derive(Debug)]

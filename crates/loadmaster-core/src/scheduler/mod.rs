@@ -23,6 +23,7 @@ mod host;
 mod instance;
 mod known;
 mod options;
+mod purpose;
 mod reload;
 mod results;
 mod schedule_one;
@@ -57,7 +58,7 @@ use executor::Preemptions;
 use host::{Host, Profiles};
 use instance::SlotStore;
 use known::KnownPods;
-use results::Purpose;
+use purpose::Purpose;
 use waiting::WaitingPods;
 
 /// A scheduler. See the [module](self) for how to drive it.

@@ -1,27 +1,8 @@
-//! What results of work are for.
+//! Where results of work go.
 
 use std::time::Duration;
 
-use loadmaster_framework::api::Text;
-
-use super::{Scheduler, WorkId, WorkResult, executor::Eviction};
-
-/// What a result is for.
-#[derive(Clone, Debug)]
-pub(super) enum Purpose {
-    /// A pod's status was written; a failure is made up for by the next try.
-    Status,
-    /// A step before the binding of the pod of this uid; the action's number in the step.
-    PreBind { uid: Text, action: usize },
-    /// The binding of the pod of this uid.
-    Bind { uid: Text },
-    /// Whether the pod of this uid was bound after all.
-    ReadBound { uid: Text },
-    /// A victim's mark.
-    MarkVictim(Eviction),
-    /// A victim's deletion.
-    DeleteVictim(Eviction),
-}
+use super::{Scheduler, WorkId, WorkResult, purpose::Purpose};
 
 impl Scheduler {
     /// Hands back what came of a piece of work. A result for work that is not outstanding changes

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loadmaster_framework::{PodInfo, api::Text};
 
-use super::{ConditionPatch, Scheduler, Work, results::Purpose};
+use super::{ConditionPatch, Scheduler, Work, purpose::Purpose};
 
 impl Scheduler {
     /// Hands out a patch of the pod's status, unless the pod says all of it already.
