@@ -96,6 +96,9 @@ pub struct Rest {
 pub trait CallObserver: Send + Sync {
     /// A call was answered with the HTTP status `code`, or with nothing that could be read.
     fn answered(&self, method: &Method, code: Option<u16>, took: Duration);
+
+    /// A stream was opened by `GET`, or was not, with the same meaning of `code`.
+    fn opened(&self, code: Option<u16>);
 }
 
 impl std::fmt::Debug for Rest {
@@ -128,14 +131,12 @@ impl Rest {
         if let Some(rate) = &self.rate {
             rate.turn().await;
         }
-        let begun = Instant::now();
         let opened = tokio::time::timeout(self.limit, open(&self.client, path)).await;
         let opened = opened.unwrap_or(Err(CallError::TimedOut(self.limit)));
-        let status = match &opened {
-            Ok(_) => Some(StatusCode::OK),
-            Err(error) => error.code().and_then(|it| StatusCode::from_u16(it).ok()),
-        };
-        self.observe(&Method::GET, begun, status);
+        if let Some(observer) = &self.observer {
+            let ok = StatusCode::OK.as_u16();
+            observer.opened(opened.as_ref().map_or_else(CallError::code, |_| Some(ok)));
+        }
         opened
     }
 
@@ -376,11 +377,15 @@ mod tests {
 
     /// What an observer heard.
     #[derive(Default)]
-    struct Heard(Mutex<Vec<(Method, Option<u16>)>>);
+    struct Heard(Mutex<Vec<(String, Option<u16>)>>);
 
     impl CallObserver for Heard {
         fn answered(&self, method: &Method, code: Option<u16>, _: Duration) {
-            self.0.lock().unwrap().push((method.clone(), code));
+            self.0.lock().unwrap().push((method.to_string(), code));
+        }
+
+        fn opened(&self, code: Option<u16>) {
+            self.0.lock().unwrap().push(("a stream".to_owned(), code));
         }
     }
 
@@ -390,6 +395,8 @@ mod tests {
             Reply::Json(201, serde_json::json!({})),
             test_server::refusal(404, "NotFound"),
             Reply::Nothing,
+            Reply::Json(200, serde_json::json!({})),
+            test_server::refusal(410, "Expired"),
         ];
         let server = TestServer::start(replies).await;
         let heard = Arc::new(Heard::default());
@@ -397,9 +404,17 @@ mod tests {
         for method in [Method::POST, Method::GET, Method::DELETE] {
             let _ = rest.call(method, "/x", JSON, None).await;
         }
-        let expected =
-            [(Method::POST, Some(201)), (Method::GET, Some(404)), (Method::DELETE, None)];
-        assert_eq!(*heard.0.lock().unwrap(), expected);
+        for _ in 0..2 {
+            let _ = rest.open("/x").await;
+        }
+        let expected = [
+            ("POST", Some(201)),
+            ("GET", Some(404)),
+            ("DELETE", None),
+            ("a stream", Some(200)),
+            ("a stream", Some(410)),
+        ];
+        assert_eq!(*heard.0.lock().unwrap(), expected.map(|(what, code)| (what.to_owned(), code)));
     }
 
     #[tokio::test(start_paused = true)]
