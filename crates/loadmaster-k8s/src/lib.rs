@@ -16,6 +16,7 @@ pub mod feed;
 pub mod kind;
 pub mod leader;
 pub mod needs;
+mod reported;
 pub mod rest;
 pub mod survey;
 pub mod watch;

@@ -3,15 +3,12 @@
 
 use jiff::Timestamp;
 use loadmaster_framework::api::Pod;
-use serde::Deserialize;
 
 use crate::{
     kind::resource_path,
+    reported::{items, reported},
     rest::{CallError, Rest, encoded},
 };
-
-/// How many objects are asked for at once.
-const PAGE: usize = 500;
 
 /// Pods that have no node and are not about to go, of one namespace or of all, in the server's
 /// order.
@@ -19,30 +16,11 @@ const PAGE: usize = 500;
 /// # Errors
 /// [`CallError`] where they may not be listed or the server does not answer.
 pub async fn waiting_pods(rest: &Rest, namespace: Option<&str>) -> Result<Vec<Pod>, CallError> {
-    #[derive(Deserialize)]
-    struct List {
-        #[serde(default)]
-        metadata: ListMeta,
-        items: Vec<Pod>,
-    }
-    #[derive(Default, Deserialize)]
-    struct ListMeta {
-        #[serde(default, rename = "continue")]
-        more: Option<String>,
-    }
     let all = resource_path("v1", "pods", namespace.unwrap_or_default());
-    let selector = "spec.nodeName%3D%2Cstatus.phase%3DPending";
-    let mut pods = Vec::new();
-    let mut from = String::new();
-    loop {
-        let path = format!("{all}?limit={PAGE}&fieldSelector={selector}{from}");
-        let List { metadata, items } = rest.get(&path).await?;
-        pods.extend(items.into_iter().filter(|it| !it.is_terminating()));
-        match metadata.more.filter(|it| !it.is_empty()) {
-            Some(token) => from = format!("&continue={}", encoded(&token)),
-            None => return Ok(pods),
-        }
-    }
+    let selector = encoded("spec.nodeName=,status.phase=Pending");
+    let mut pods: Vec<Pod> = items(rest, &all, &selector, usize::MAX).await?;
+    pods.retain(|it| !it.is_terminating());
+    Ok(pods)
 }
 
 /// What somebody said about an object.
@@ -74,34 +52,9 @@ pub async fn last_words_about(rest: &Rest, pod: &Pod) -> Result<Option<Said>, Ca
 }
 
 async fn last(rest: &Rest, namespace: &str, selector: &str) -> Result<Option<Said>, CallError> {
-    #[derive(Deserialize)]
-    struct List {
-        items: Vec<Event>,
-    }
-    #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Event {
-        #[serde(rename = "eventTime")]
-        at: Option<Timestamp>,
-        last_timestamp: Option<Timestamp>,
-        series: Option<Series>,
-        reason: String,
-        message: String,
-    }
-    #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Series {
-        last_observed_time: Option<Timestamp>,
-    }
-    let all = resource_path("v1", "events", namespace);
-    let path = format!("{all}?limit={PAGE}&fieldSelector={}", encoded(selector));
-    let List { items } = rest.get(&path).await?;
-    let said = items.into_iter().map(|it| {
-        let repeated = it.series.and_then(|it| it.last_observed_time);
-        let at = repeated.max(it.at).max(it.last_timestamp);
-        Said { at, reason: it.reason, message: it.message }
-    });
-    Ok(said.max_by_key(|it| it.at))
+    let events = reported(rest, namespace, selector).await?;
+    let last = events.into_iter().max_by_key(|it| it.at);
+    Ok(last.map(|it| Said { at: it.at, reason: it.reason, message: it.message }))
 }
 
 #[cfg(test)]

@@ -2,23 +2,26 @@
 //!
 //! Two schedulers of one name place the same pods without knowing of each other, and overfill
 //! nodes. Who schedules is told by the events that schedulers write about pods they bind, which
-//! name the scheduler and its host, and for `default-scheduler` by its well-known lease.
+//! name the scheduler and its host. One that has had nothing to do of late is told by its lease, which
+//! the event names that it wrote when it came to lead; that of `default-scheduler` is well known.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
 
 use super::lease;
-use crate::rest::{CallError, Rest, encoded};
+use crate::{
+    reported::reported,
+    rest::{CallError, Rest},
+};
 
 /// What tells one's own from others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Team {
     /// The machines or pods of this scheduler and its copies.
     pub hosts: Vec<String>,
-    /// Whether the lease of `default-scheduler` is the one that this scheduler contends for.
-    pub holds_default_lease: bool,
+    /// Namespace and name of the lease that this scheduler contends for, if any.
+    pub lease: Option<(String, String)>,
 }
 
 /// Another scheduler of the same name.
@@ -31,7 +34,7 @@ pub struct Rival {
     /// When it was last seen at work.
     pub seen: Timestamp,
     /// By what.
-    pub evidence: &'static str,
+    pub evidence: String,
 }
 
 impl std::fmt::Display for Rival {
@@ -43,11 +46,10 @@ impl std::fmt::Display for Rival {
 
 /// Who was at work so long ago has ended, most likely.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
-/// How many events are looked at; any one of a rival's will do.
-const SAMPLE: usize = 500;
 
-/// Others that claim pods of `names`, as seen at `now`. A sample of the events is looked at, so a
-/// rival with little to do may be missed.
+/// Others that claim pods of `names`, as seen at `now`. Of more than ten thousand events about bound
+/// pods the rest is left unread, and events are kept for an hour by default: a rival may be missed
+/// that neither binds now nor came to lead of late.
 ///
 /// # Errors
 /// [`CallError`] where events may not be listed or the server does not answer.
@@ -59,26 +61,50 @@ pub async fn rivals(
 ) -> Result<Vec<Rival>, CallError> {
     let mut rivals = Vec::new();
     for name in names {
-        if name == "default-scheduler" && !team.holds_default_lease {
-            rivals.extend(holder_of_default_lease(rest, team, now).await);
-        }
+        rivals.extend(leaders(rest, name, team, now).await?);
         rivals.extend(reporters(rest, name, team, now).await?);
     }
     Ok(rivals)
 }
 
-/// The holder of kube-scheduler's lease. One that may not be read tells nothing.
-async fn holder_of_default_lease(rest: &Rest, team: &Team, now: Timestamp) -> Option<Rival> {
-    let lease = lease(rest, "kube-system", "kube-scheduler").await.ok()??;
-    if !lease.is_live(now) || team.hosts.iter().any(|it| it == lease.holder_host()) {
-        return None;
+/// Who leads by a lease that is not ours, and said so under this name.
+async fn leaders(
+    rest: &Rest,
+    name: &str,
+    team: &Team,
+    now: Timestamp,
+) -> Result<Vec<Rival>, CallError> {
+    let selector = format!("reason=LeaderElection,reportingComponent={name}");
+    let mut said: BTreeMap<(String, String), Option<(Timestamp, String)>> = BTreeMap::new();
+    if name == "default-scheduler" {
+        said.insert(("kube-system".to_owned(), "kube-scheduler".to_owned()), None);
     }
-    Some(Rival {
-        scheduler_name: "default-scheduler".to_owned(),
-        seen: lease.renew_time?,
-        instance: lease.holder_identity,
-        evidence: "the lease kube-system/kube-scheduler, renewed",
-    })
+    for event in reported(rest, "", &selector).await? {
+        let Some(leader) = event.message.strip_suffix(" became leader") else { continue };
+        let last = said.entry(event.about).or_default();
+        *last = last.take().max(event.at.map(|at| (at, leader.to_owned())));
+    }
+    let mut rivals = Vec::new();
+    for ((namespace, lock), last) in said {
+        if team.lease.as_ref().is_some_and(|it| (&it.0, &it.1) == (&namespace, &lock)) {
+            continue;
+        }
+        let (instance, seen) = match lease(rest, &namespace, &lock).await {
+            Ok(Some(it)) if it.is_live(now) => (it.holder_identity, it.renew_time),
+            Ok(_) => continue,
+            // One that may not be read tells nothing; the event does, while it is young.
+            Err(_) => match last.filter(|(at, _)| now.duration_since(*at) < RECENT) {
+                Some((at, leader)) => (leader, Some(at)),
+                None => continue,
+            },
+        };
+        let host = instance.rsplit_once('_').map_or(&*instance, |it| it.0);
+        if let Some(seen) = seen.filter(|_| !team.hosts.iter().any(|it| it == host)) {
+            let evidence = format!("the lease {namespace}/{lock}");
+            rivals.push(Rival { scheduler_name: name.to_owned(), instance, seen, evidence });
+        }
+    }
+    Ok(rivals)
 }
 
 /// Who wrote of late that it bound pods of this name.
@@ -88,29 +114,14 @@ async fn reporters(
     team: &Team,
     now: Timestamp,
 ) -> Result<Vec<Rival>, CallError> {
-    #[derive(Deserialize)]
-    struct List {
-        items: Vec<Event>,
-    }
-    #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Event {
-        reporting_instance: String,
-        #[serde(rename = "eventTime")]
-        at: Option<Timestamp>,
-        last_timestamp: Option<Timestamp>,
-    }
-    let selector = encoded(&format!("reason=Scheduled,reportingComponent={name}"));
-    let path = format!("/api/v1/events?limit={SAMPLE}&fieldSelector={selector}");
-    let List { items } = rest.get(&path).await?;
+    let selector = format!("reason=Scheduled,reportingComponent={name}");
     let mut last: BTreeMap<String, Timestamp> = BTreeMap::new();
-    for event in items {
-        let at = event.at.or(event.last_timestamp);
-        let Some(at) = at.filter(|it| now.duration_since(*it) < RECENT) else { continue };
-        if event.reporting_instance.is_empty() || is_ours(&event.reporting_instance, name, team) {
+    for event in reported(rest, "", &selector).await? {
+        let Some(at) = event.at.filter(|it| now.duration_since(*it) < RECENT) else { continue };
+        if event.instance.is_empty() || is_ours(&event.instance, name, team) {
             continue;
         }
-        let seen = last.entry(event.reporting_instance).or_insert(at);
+        let seen = last.entry(event.instance).or_insert(at);
         *seen = (*seen).max(at);
     }
     Ok(last
@@ -119,7 +130,7 @@ async fn reporters(
             scheduler_name: name.to_owned(),
             instance,
             seen,
-            evidence: "an event about a pod that it bound",
+            evidence: "an event about a pod that it bound".to_owned(),
         })
         .collect())
 }

@@ -148,8 +148,15 @@ async fn who_bound_pods_of_the_same_name_of_late_is_a_rival_unless_of_the_team()
         bound_by("host", "2026-01-01T00:59:00Z"),
         bound_by("long-gone", "2026-01-01T00:10:00Z"),
     ];
-    let mut server = TestServer::start(vec![Reply::Json(200, json!({"items": items}))]).await;
-    let team = Team { hosts: vec!["host".to_owned()], holds_default_lease: false };
+    // The rival comes on the second page.
+    let (first, second) = ([&items[2..]].concat(), [&items[..2]].concat());
+    let replies = vec![
+        Reply::Json(200, json!({"items": []})),
+        Reply::Json(200, json!({"metadata": {"continue": "a"}, "items": first})),
+        Reply::Json(200, json!({"items": second})),
+    ];
+    let mut server = TestServer::start(replies).await;
+    let team = Team { hosts: vec!["host".to_owned()], lease: None };
     let now = at("2026-01-01T01:00:00Z");
     let rivals = rivals(&server.rest(), &["mine".to_owned()], &team, now).await.unwrap();
     let told: Vec<_> = rivals.iter().map(ToString::to_string).collect();
@@ -158,25 +165,62 @@ async fn who_bound_pods_of_the_same_name_of_late_is_a_rival_unless_of_the_team()
         ["other schedules pods of \"mine\" too, by an event about a pod that it bound at \
           2026-01-01T00:59:00Z"]
     );
+    server.asked().await;
     let asked = server.asked().await.line;
     assert!(asked.ends_with("fieldSelector=reason%3DScheduled%2CreportingComponent%3Dmine"));
 }
 
+fn lease_of(holder: &str) -> Reply {
+    Reply::Json(
+        200,
+        json!({"spec": {
+            "holderIdentity": holder, "renewTime": "2026-01-01T00:00:00Z",
+            "leaseDurationSeconds": 15}}),
+    )
+}
+
 #[tokio::test]
 async fn the_holder_of_the_default_lease_is_a_rival_of_a_default_scheduler() {
-    let lease = json!({"spec": {
-        "holderIdentity": "cp-1_abc", "renewTime": "2026-01-01T00:00:00Z", "leaseDurationSeconds": 15}});
-    let none = json!({"items": []});
-    let replies = || vec![Reply::Json(200, lease.clone()), Reply::Json(200, none.clone())];
+    let none = || Reply::Json(200, json!({"items": []}));
     let names = ["default-scheduler".to_owned()];
     let now = at("2026-01-01T00:00:10Z");
     let seen = async |hosts: &[&str], now| {
         let hosts = hosts.iter().map(|it| (*it).to_owned()).collect();
-        let server = TestServer::start(replies()).await;
-        let team = Team { hosts, holds_default_lease: false };
+        let server = TestServer::start(vec![none(), lease_of("cp-1_abc"), none()]).await;
+        let team = Team { hosts, lease: None };
         rivals(&server.rest(), &names, &team, now).await.unwrap()
     };
     assert_eq!(seen(&["here"], now).await[0].instance, "cp-1_abc");
     assert_eq!(seen(&["cp-1"], now).await, []);
     assert_eq!(seen(&["here"], at("2026-01-01T01:00:00Z")).await, []);
+}
+
+#[tokio::test]
+async fn who_leads_by_another_lease_is_a_rival_though_it_bound_nothing() {
+    let became = |lease: &str| {
+        json!({
+            "involvedObject": {"namespace": "ns", "name": lease},
+            "message": "there_1 became leader", "eventTime": "2026-01-01T00:00:00Z"})
+    };
+    let events = || Reply::Json(200, json!({"items": [became("other"), became("ours")]}));
+    let none = || Reply::Json(200, json!({"items": []}));
+    let forbidden = || Reply::Json(403, json!({"kind": "Status", "code": 403}));
+    let seen = async |lease: Reply, now| {
+        let server = TestServer::start(vec![events(), lease, none()]).await;
+        let ours = Some(("ns".to_owned(), "ours".to_owned()));
+        let team = Team { hosts: vec!["here".to_owned()], lease: ours };
+        let rivals = rivals(&server.rest(), &["mine".to_owned()], &team, at(now)).await.unwrap();
+        rivals.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (now, later) = ("2026-01-01T00:00:10Z", "2026-01-01T01:00:00Z");
+    let said = |who: &str| {
+        [format!(
+            "{who} schedules pods of \"mine\" too, by the lease ns/other at \
+                  2026-01-01T00:00:00Z"
+        )]
+    };
+    assert_eq!(seen(lease_of("there_2"), now).await, said("there_2"));
+    assert_eq!(seen(lease_of("there_2"), later).await, [""; 0], "it has ended");
+    assert_eq!(seen(forbidden(), now).await, said("there_1"));
+    assert_eq!(seen(forbidden(), later).await, [""; 0], "that is long ago");
 }

@@ -144,8 +144,7 @@ impl StartChecks {
     async fn rivals(&self, rest: &Rest, host: &str, held: Option<LeaseState>, now: Timestamp) {
         let mut hosts = vec![host.to_owned()];
         hosts.extend(held.map(|it| it.holder_host().to_owned()));
-        let default = ("kube-system".to_owned(), "kube-scheduler".to_owned());
-        let team = Team { hosts, holds_default_lease: self.lease.as_ref() == Some(&default) };
+        let team = Team { hosts, lease: self.lease.clone() };
         match checks::rivals(rest, &self.scheduler_names, &team, now).await {
             Ok(rivals) => {
                 for rival in rivals {
