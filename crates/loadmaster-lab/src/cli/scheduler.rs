@@ -143,8 +143,9 @@ fn spawn(binary: &Path, kubeconfig: &Path, log: &Path) -> io::Result<Child> {
     let mut arguments: Vec<OsString> = vec!["guard".into(), "--parent".into()];
     arguments.push(std::process::id().to_string().into());
     arguments.extend(["--".into(), binary.into(), "--kubeconfig".into(), kubeconfig.into()]);
-    // Pods that run for real share this machine's ports: the usual one is left to them.
-    arguments.push("--secure-port=0".into());
+    // Nothing of the lab can be reached from other machines, and pods that run for real have addresses
+    // of their own.
+    arguments.push("--bind-address=127.0.0.1".into());
     Command::new(env::current_exe()?)
         .args(arguments)
         .stdin(Stdio::null())

@@ -117,7 +117,7 @@ fn a_lab_in_the_background_is_ready_when_it_says_so_and_leaves_nothing() {
 }
 
 #[test]
-fn the_scheduler_gets_the_kubeconfig_and_no_port_and_ends_with_the_lab() {
+fn the_scheduler_gets_the_kubeconfig_and_a_local_address_and_ends_with_the_lab() {
     let folder = Folder::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let facts = folder.up(&["--scheduler", &folder.stand_in(&listener)]);
@@ -125,8 +125,8 @@ fn the_scheduler_gets_the_kubeconfig_and_no_port_and_ends_with_the_lab() {
     let (pid, arguments) = line.split_once(' ').unwrap();
     assert_eq!(facts["pids"]["scheduler"].to_string(), pid);
     let kubeconfig = facts["kubeconfig"].as_str().unwrap();
-    // The usual port is left to schedulers that run in pods.
-    assert_eq!(arguments, format!("--kubeconfig {kubeconfig} --secure-port=0"));
+    // Nothing of the lab can be reached from other machines.
+    assert_eq!(arguments, format!("--kubeconfig {kubeconfig} --bind-address=127.0.0.1"));
     assert!(folder.lab(&["down"]).status.success());
     wait_for_end(stand_in);
 }

@@ -1,6 +1,12 @@
 //! The command.
 
-use std::{fs, io::Write, path::Path, path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    io::Write,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
@@ -43,6 +49,10 @@ pub(crate) struct Manifests {
     /// How many copies run, of which one schedules
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=9))]
     replicas: u8,
+    /// Where its pods serve health and metrics. Their own address leaves every other one of a network
+    /// that pods share to others; `0.0.0.0` is every address, as `kubectl port-forward` needs it
+    #[arg(long, value_name = "IP", default_value = POD_IP)]
+    bind_address: String,
     /// How it is printed
     #[arg(long, value_enum, default_value_t)]
     output: Output,
@@ -78,6 +88,8 @@ pub(super) struct Deployed {
     pub(super) replicas: u8,
     /// The text of the configuration.
     pub(super) config: String,
+    /// Where its pods serve.
+    pub(super) bind_address: String,
     /// Flags beside `--config`.
     pub(super) flags: Vec<String>,
     /// Whether copies may run side by side, since one of them is elected.
@@ -85,6 +97,9 @@ pub(super) struct Deployed {
     /// What it must be allowed.
     pub(super) needs: Vec<Need>,
 }
+
+/// The pod's own address, as the kubelet puts it into arguments.
+pub(super) const POD_IP: &str = "$(POD_IP)";
 
 /// The configuration's file name, wherever it lies.
 pub(super) const CONFIG_FILE: &str = "scheduler.yaml";
@@ -147,6 +162,7 @@ impl Manifests {
             image: self.image.clone(),
             replicas: self.replicas,
             config: read(&self.config)?,
+            bind_address: check_address(&self.bind_address)?,
             flags: flags.into_iter().collect(),
             elects: elect.leader_elect,
             needs: permissions(&options.profiles, wants),
@@ -174,6 +190,14 @@ fn check_name(name: String) -> anyhow::Result<String> {
         );
     }
     Ok(name)
+}
+
+/// An address, or the pod's own.
+fn check_address(address: &str) -> anyhow::Result<String> {
+    if address != POD_IP && address.parse::<IpAddr>().is_err() {
+        bail!("--bind-address {address:?} is no IP address; write 0.0.0.0, ::, or leave it out");
+    }
+    Ok(address.to_owned())
 }
 
 /// Writes files below `folder`, which is made, and says so.

@@ -141,7 +141,7 @@ fn switched_features_reach_the_container() {
     let flags = ["--feature-gates=TaintTolerationComparisonOperators=true"];
     let objects = all(&format!("{ALONE}{FEW}"), &flags);
     let container = &one(&objects, "Deployment")["spec"]["template"]["spec"]["containers"][0];
-    assert_eq!(container["args"], json!(["--config=/etc/loadmaster/scheduler.yaml", flags[0]]));
+    assert_eq!(container["args"].as_array().unwrap().last(), Some(&json!(flags[0])));
 }
 
 #[test]
@@ -230,4 +230,20 @@ fn the_committed_base_and_chart_are_what_the_command_writes() {
             );
         }
     }
+}
+
+#[test]
+fn pods_serve_at_their_own_address_unless_another_is_given() {
+    let container = |flags: &[&str]| {
+        let objects = all(ALONE, flags);
+        one(&objects, "Deployment")["spec"]["template"]["spec"]["containers"][0].clone()
+    };
+    let own = container(&[]);
+    assert_eq!(own["args"][1], "--bind-address=$(POD_IP)");
+    assert_eq!(own["env"][0]["name"], "POD_IP");
+    assert_eq!(own["env"][0]["valueFrom"]["fieldRef"]["fieldPath"], "status.podIP");
+    let every = container(&["--bind-address=0.0.0.0"]);
+    assert_eq!(every["args"][1], "--bind-address=0.0.0.0");
+    assert_eq!(every["env"], Value::Null);
+    assert!(refusal(ALONE, &["--bind-address=eth0"]).contains("is no IP address"));
 }

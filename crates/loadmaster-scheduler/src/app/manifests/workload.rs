@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    command::{CONFIG_FILE, Deployed},
+    command::{CONFIG_FILE, Deployed, POD_IP},
     objects::{Object, labels, metadata},
 };
 
@@ -81,11 +81,14 @@ fn apart(deployed: &Deployed) -> Value {
 }
 
 fn container(deployed: &Deployed) -> Value {
-    let mut args = vec![format!("--config={CONFIG_FOLDER}/{CONFIG_FILE}")];
+    let mut args = vec![
+        format!("--config={CONFIG_FOLDER}/{CONFIG_FILE}"),
+        format!("--bind-address={}", deployed.bind_address),
+    ];
     args.extend(deployed.flags.iter().cloned());
     let requests: Value =
         REQUESTS.iter().map(|(name, amount)| ((*name).to_owned(), json!(amount))).collect();
-    json!({
+    let mut container = json!({
         "name": "scheduler",
         "image": deployed.image,
         "args": args,
@@ -100,7 +103,12 @@ fn container(deployed: &Deployed) -> Value {
             "capabilities": {"drop": ["ALL"]},
         },
         "volumeMounts": [{"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": true}],
-    })
+    });
+    if deployed.bind_address == POD_IP {
+        let own = json!({"fieldRef": {"fieldPath": "status.podIP"}});
+        container["env"] = json!([{"name": "POD_IP", "valueFrom": own}]);
+    }
+    container
 }
 
 fn probe(path: &str, period: u8, failures: u8) -> Value {
