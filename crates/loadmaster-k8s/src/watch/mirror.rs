@@ -1,33 +1,58 @@
 //! What has been told of a kind, so that what vanished in a gap can be told as deleted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use loadmaster_core::scheduler::ClusterChange;
 use loadmaster_framework::{Object, api::ObjectKey};
 
-/// The objects of a kind as they were last told.
+/// The objects of a kind as they were last told, for whoever wants to see them all. Clones are of the
+/// same objects.
+#[derive(Clone, Debug, Default)]
+pub struct Known(Arc<Mutex<BTreeMap<ObjectKey, Object>>>);
+
+impl Known {
+    /// All of them, by namespace and name.
+    pub fn all(&self) -> Vec<Object> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Object>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What has been told of a kind.
 #[derive(Debug, Default)]
 pub(super) struct Mirror {
-    known: BTreeMap<ObjectKey, Object>,
+    known: Known,
     /// While a list runs: what it has not named yet.
     unseen: Option<BTreeSet<ObjectKey>>,
 }
 
 impl Mirror {
+    /// Keeps what is told in `known`.
+    pub(super) fn of(known: Known) -> Self {
+        Self { known, unseen: None }
+    }
+
     /// Whether nothing is known.
     pub(super) fn is_empty(&self) -> bool {
-        self.known.is_empty()
+        self.known.lock().is_empty()
     }
 
     /// A list begins: whatever it does not name is gone.
     pub(super) fn begin_list(&mut self) {
-        self.unseen = Some(self.known.keys().cloned().collect());
+        self.unseen = Some(self.known.lock().keys().cloned().collect());
     }
 
     /// The list is complete; tells what is gone.
     pub(super) fn end_list(&mut self) -> Vec<ClusterChange> {
         let gone = self.unseen.take().unwrap_or_default();
-        gone.iter().filter_map(|it| self.known.remove(it)).map(ClusterChange::Deleted).collect()
+        let mut known = self.known.lock();
+        gone.iter().filter_map(|it| known.remove(it)).map(ClusterChange::Deleted).collect()
     }
 
     /// An object appeared, changed or is listed; tells what is new about it. A successor under the
@@ -37,7 +62,7 @@ impl Mirror {
         if let Some(unseen) = &mut self.unseen {
             unseen.remove(&key);
         }
-        let old = self.known.insert(key, object.clone());
+        let old = self.known.lock().insert(key, object.clone());
         let mut changes = Vec::with_capacity(1);
         if let Some(old) = old {
             let (was, is) = (old.metadata(), object.metadata());
@@ -66,7 +91,7 @@ impl Mirror {
         if let Some(unseen) = &mut self.unseen {
             unseen.remove(key);
         }
-        self.known.remove(key)
+        self.known.lock().remove(key)
     }
 }
 

@@ -27,6 +27,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{kind::Kind, rest::Rest};
 use link::Link;
+pub use mirror::Known;
 use subject::Subject;
 pub use subject::WatchedFeed;
 
@@ -86,6 +87,7 @@ pub struct Watches {
     tell: mpsc::Sender<Told>,
     link: Arc<Link>,
     tasks: BTreeMap<Kind, JoinHandle<()>>,
+    pods: Known,
 }
 
 impl Watches {
@@ -102,6 +104,7 @@ impl Watches {
             tell: tell.clone(),
             link: Arc::default(),
             tasks: BTreeMap::new(),
+            pods: Known::default(),
         };
         for kind in kinds {
             watches.add(*kind);
@@ -114,13 +117,19 @@ impl Watches {
         self.tasks.keys().copied()
     }
 
+    /// The pods as they were last told.
+    pub fn pods(&self) -> Known {
+        self.pods.clone()
+    }
+
     /// Watches one more kind, unless it is watched already.
     pub fn add(&mut self, kind: Kind) {
-        let Self { rest, options, tell, link, tasks } = self;
+        let Self { rest, options, tell, link, tasks, pods } = self;
         tasks.entry(kind).or_insert_with(|| {
             let (rest, options, tell) = (rest.clone(), options.clone(), tell.clone());
-            let subject = Subject::Kind(kind);
-            tokio::spawn(task::Watch::new(rest, subject, options, tell, Arc::clone(link)).run())
+            let (subject, link) = (Subject::Kind(kind), Arc::clone(link));
+            let known = if kind == Kind::Pod { pods.clone() } else { Known::default() };
+            tokio::spawn(task::Watch::new(rest, subject, options, tell, link, known).run())
         });
     }
 
@@ -128,7 +137,8 @@ impl Watches {
     pub fn feed(&self, feed: WatchedFeed) -> impl Future<Output = ()> + Send + use<> {
         let Self { rest, options, tell, link, .. } = self;
         let (rest, options, tell) = (rest.clone(), options.clone(), tell.clone());
-        task::Watch::new(rest, Subject::Feed(feed), options, tell, Arc::clone(link)).run()
+        let (subject, link) = (Subject::Feed(feed), Arc::clone(link));
+        task::Watch::new(rest, subject, options, tell, link, Known::default()).run()
     }
 
     /// Ends the watch of a kind, and tells that as the last thing about it.

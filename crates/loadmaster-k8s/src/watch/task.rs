@@ -15,7 +15,7 @@ use super::{
     backoff::Backoff,
     line::{Line, Mark, Page, Refused},
     link::Link,
-    mirror::Mirror,
+    mirror::{Known, Mirror},
     subject::Subject,
 };
 use crate::rest::{CallError, JSON, Rest, encoded};
@@ -77,10 +77,11 @@ impl Watch {
         options: WatchOptions,
         tell: mpsc::Sender<Told>,
         link: Arc<Link>,
+        known: Known,
     ) -> Self {
         let backoff = Backoff::new(options.first_pause, options.longest_pause);
         let streams = options.streaming_lists;
-        let (mirror, version) = (Mirror::default(), String::new());
+        let (mirror, version) = (Mirror::of(known), String::new());
         let (synced, confirmed) = (false, None);
         Self {
             rest,

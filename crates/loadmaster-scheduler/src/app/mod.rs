@@ -15,7 +15,7 @@ mod run;
 use std::{collections::BTreeMap, io::Write, process::ExitCode, sync::Arc};
 
 use anyhow::anyhow;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use loadmaster_framework::{Gates, Plugin, Registry};
 use serde_json::Value;
 
@@ -109,26 +109,31 @@ impl SchedulerCommand {
     /// Reads the command line of the process and does what it asks for. Whatever goes wrong is said
     /// on standard error, with what to do.
     pub fn run(self) -> ExitCode {
-        let cli = match Cli::try_parse_from(args::hyphenated(std::env::args_os())) {
-            Ok(cli) => cli,
+        let line = args::hyphenated(std::env::args_os());
+        let parsed = Cli::command().try_get_matches_from(line).and_then(|matches| {
+            let flags = args::values(&Cli::command(), &matches);
+            Ok((Cli::from_arg_matches(&matches)?, flags))
+        });
+        let (cli, flags) = match parsed {
+            Ok(parsed) => parsed,
             Err(error) => {
                 // Help and version are answers, on standard output and with code 0.
                 let _ = error.print();
                 return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
             }
         };
-        self.dispatch(cli).unwrap_or_else(|error| {
+        self.dispatch(cli, flags).unwrap_or_else(|error| {
             let _ = writeln!(anstream::stderr(), "error: {error:#}");
             ExitCode::from(UNUSABLE)
         })
     }
 
-    fn dispatch(self, cli: Cli) -> anyhow::Result<ExitCode> {
+    fn dispatch(self, cli: Cli, flags: BTreeMap<String, String>) -> anyhow::Result<ExitCode> {
         if let Some(fault) = self.fault {
             return Err(anyhow!("{fault}"));
         }
         match cli.command {
-            None => run::run(cli.run, self.registry, self.gates, self.sources),
+            None => run::run(cli.run, flags, self.registry, self.gates, self.sources),
             Some(Command::Config(command)) => command.run(&self.registry, &self.gates),
             Some(Command::Explain(command)) => command.run(&self.registry),
             Some(Command::Manifests(command)) => command.run(&self.registry, &self.gates),

@@ -1,6 +1,7 @@
 //! The scheduler itself: everything is checked before anything is started.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -35,11 +36,12 @@ use crate::{
         feeds::{FeedSources, declared},
         reload::{Blueprint, Build},
     },
-    serving::Board,
+    serving::{Board, Zpages},
 };
 
 pub(super) fn run(
     args: Run,
+    flags: BTreeMap<String, String>,
     registry: Registry,
     base: Gates,
     sources: FeedSources,
@@ -59,6 +61,10 @@ pub(super) fn run(
     let budget = (!budget.is_zero()).then_some(budget);
     let board = Board::new(budget, CancellationToken::new());
     board.set_config(&show_json(&loaded)?);
+    board.set_zpages(Zpages {
+        flags: args.gates.serves("ComponentFlagz").then_some(flags),
+        status: args.gates.serves("ComponentStatusz"),
+    });
     let meter: Arc<dyn Meter> = Arc::new(board.meter().clone());
     let finish = move |args: &Run, options: SchedulerOptions| SchedulerOptions {
         seed,

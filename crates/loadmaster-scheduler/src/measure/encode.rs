@@ -61,7 +61,7 @@ fn sample(
     let _ = writeln!(text, "{name}{suffix}{labels} {}", go_float(value));
 }
 
-fn escaped(value: &str) -> String {
+pub(super) fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 

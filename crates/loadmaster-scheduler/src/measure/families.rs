@@ -8,13 +8,14 @@ use prometheus::{
     core::Collector,
 };
 
-use super::own_process::OwnProcess;
+use super::{own_process::OwnProcess, slis::Slis};
 
 /// Every metric, in one registry.
 #[derive(Debug)]
 pub(crate) struct Families {
     pub(super) registry: Registry,
     pub(super) own: OwnProcess,
+    pub(crate) slis: Slis,
     pub(crate) schedule_attempts: IntCounterVec,
     pub(crate) attempt_duration: HistogramVec,
     pub(crate) algorithm_duration: Histogram,
@@ -52,6 +53,7 @@ impl Families {
     pub(super) fn new() -> Self {
         let registry = Registry::new();
         let new = Maker(&registry);
+        let own = OwnProcess::new(&registry);
         let second = exponential(0.001, 2.0, 15);
         let point = exponential(0.0001, 2.0, 12);
         let plugin = exponential(0.00001, 1.5, 20);
@@ -137,7 +139,8 @@ impl Families {
             config_reloads: new.counters("loadmaster_config_reloads_total", &["result"]),
             config_reload_successful: new
                 .gauges("loadmaster_config_last_reload_successful", &["digest"]),
-            own: OwnProcess::new(&registry),
+            slis: Slis::new(own.started()),
+            own,
             registry: registry.clone(),
         };
         new.build_info();
@@ -176,7 +179,7 @@ struct Maker<'a>(&'a Registry);
 const VALID: &str = "names and labels are constants, each used once";
 
 /// The help text of a metric, from `helps.txt`: a line each, the name and its text.
-fn help(name: &str) -> &'static str {
+pub(super) fn help(name: &str) -> &'static str {
     let mut lines = include_str!("helps.txt").lines();
     let found = lines.find_map(|it| it.strip_prefix(name)?.strip_prefix(' '));
     found.expect("every metric has a line in helps.txt")

@@ -8,6 +8,8 @@ mod families;
 mod gauges;
 mod meter;
 mod own_process;
+pub(crate) mod pod_resources;
+mod slis;
 #[cfg(test)]
 mod tests;
 

@@ -15,6 +15,7 @@ use rustix::{
 /// zero, but for the start time.
 #[derive(Debug)]
 pub(super) struct OwnProcess {
+    started: Gauge,
     cpu: Counter,
     open_fds: Gauge,
     max_fds: Gauge,
@@ -26,6 +27,11 @@ pub(super) struct OwnProcess {
 }
 
 impl OwnProcess {
+    /// When the process began, in seconds since 1970.
+    pub(super) fn started(&self) -> f64 {
+        self.started.get()
+    }
+
     pub(super) fn new(registry: &Registry) -> Self {
         const VALID: &str = "names are constants, each used once";
         let gauge = |name: &str, help: &str| {
@@ -51,6 +57,7 @@ impl OwnProcess {
             .map_or(0.0, Duration::as_secs_f64);
         started.set(start.unwrap_or(now));
         Self {
+            started,
             cpu: counter(
                 "process_cpu_seconds_total",
                 "Total user and system CPU time spent in seconds.",

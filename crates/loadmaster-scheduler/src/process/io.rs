@@ -110,11 +110,13 @@ pub(super) fn start(cluster: &Cluster, parts: Parts) -> Wires {
     let (recorder, writer) = recorder(fenced.with_rate(qps, burst), &host());
     let actor = Actor::new(fenced.with_rate(qps, burst), recorder);
     let reporter = config.profiles.first().map(|it| it.scheduler_name.clone());
+    let watches = Watches::start(&cluster.rest, &kinds, &WatchOptions::default(), &tell);
+    board.set_pods(watches.pods());
     let reloader = Reloader {
         file,
         build,
         rest: cluster.rest.clone(),
-        watches: Watches::start(&cluster.rest, &kinds, &WatchOptions::default(), &tell),
+        watches,
         fetched: Feeds::new(cluster.rest.clone(), sources, clock, tell.clone()),
         swaps: swap,
         reports,

@@ -90,10 +90,15 @@ impl Health {
         let mut failed = Vec::new();
         for check in checks {
             let name = check.name();
-            let _ = if excluded.contains(&name) {
+            let is_excluded = excluded.contains(&name);
+            let found = if is_excluded { Ok(()) } else { self.run(*check) };
+            if !is_excluded {
+                self.board.measures().families().slis.observe(name, group, found.is_ok());
+            }
+            let _ = if is_excluded {
                 excluded.retain(|it| *it != name);
                 writeln!(text, "[+]{name} excluded: ok")
-            } else if let Err(why) = self.run(*check) {
+            } else if let Err(why) = found {
                 tracing::warn!(check = name, of = group, why, "health check failed");
                 failed.push(name);
                 writeln!(text, "[-]{name} failed: reason withheld")

@@ -14,31 +14,37 @@ mod reply;
 mod route;
 #[cfg(test)]
 mod tests;
+mod zpages;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use anyhow::Context;
-use loadmaster_k8s::{leader::LeaderStatus, rest::Rest};
+use http::HeaderMap;
+use jiff::Timestamp;
+use loadmaster_framework::Object;
+use loadmaster_k8s::{leader::LeaderStatus, rest::Rest, watch::Known};
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     app::ServingFlags,
-    measure::{CoreMeter, Measures},
+    measure::{CoreMeter, Measures, pod_resources},
 };
 use access::Access;
 use certificates::Certificates;
 use health::Health;
 use listen::Limits;
+use reply::Reply;
 use route::Routes;
+pub(crate) use zpages::Zpages;
 
 /// What is shown, filled in as the process goes on. Clones share everything.
 #[derive(Clone, Debug)]
@@ -54,6 +60,8 @@ struct Shown {
     stopping: CancellationToken,
     leader: Mutex<Option<LeaderStatus>>,
     configz: Mutex<Arc<str>>,
+    pods: OnceLock<Known>,
+    zpages: OnceLock<Zpages>,
 }
 
 /// A call that has taken so many times a plugin's budget is taken never to return.
@@ -72,6 +80,8 @@ impl Board {
             stopping,
             leader: Mutex::default(),
             configz: Mutex::new(Arc::from("{}")),
+            pods: OnceLock::new(),
+            zpages: OnceLock::new(),
         }))
     }
 
@@ -116,6 +126,32 @@ impl Board {
     pub(crate) fn set_config(&self, json: &str) {
         let text = Arc::from(format!("{{\"componentconfig\":{}}}", json.trim()));
         *self.0.configz.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    /// The pods of the cluster are known here.
+    pub(crate) fn set_pods(&self, pods: Known) {
+        let _ = self.0.pods.set(pods);
+    }
+
+    /// What is shown of the process itself.
+    pub(crate) fn set_zpages(&self, zpages: Zpages) {
+        let _ = self.0.zpages.set(zpages);
+    }
+
+    fn zpage(&self, path: &str, headers: &HeaderMap) -> Option<Reply> {
+        let now = Timestamp::now();
+        let started = now.checked_sub(self.0.meter.started().elapsed()).unwrap_or(now);
+        self.0.zpages.get()?.answer(path, headers, started, now)
+    }
+
+    /// What pods ask for, as text; a copy that does not lead shows none (as upstream).
+    fn pod_resources(&self) -> String {
+        let pods = self.0.pods.get().filter(|_| self.leader().is_none_or(|it| it.is_leader()));
+        let pods = pods.map(Known::all).unwrap_or_default();
+        pod_resources::text(pods.iter().filter_map(|it| match it {
+            Object::Pod(pod) => Some(&**pod),
+            _ => None,
+        }))
     }
 
     fn leader(&self) -> Option<LeaderStatus> {

@@ -52,6 +52,13 @@ pub(super) fn forbidden(user: &str, verb: &str, path: &str, reason: &str) -> Rep
     status(StatusCode::FORBIDDEN, "Forbidden".to_owned(), message, Some(Details {}))
 }
 
+/// None of the forms is there that the client takes.
+pub(super) fn not_acceptable() -> Reply {
+    let message = "only the following media types are accepted: application/json, \
+                   application/yaml, text/plain";
+    status(StatusCode::NOT_ACCEPTABLE, "NotAcceptable".to_owned(), message.to_owned(), None)
+}
+
 /// Whether they may could not be found out.
 pub(super) fn internal_error(uri: &str, cause: &str) -> Reply {
     let text = format!("Internal Server Error: {}: {cause}", go_quoted(uri));

@@ -2,14 +2,14 @@
 
 use std::{convert::Infallible, sync::Arc};
 
-use http::{HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use rustls::pki_types::CertificateDer;
 
 use super::{
     Board,
     access::{Access, Decision},
     health::Health,
-    reply::{self, JSON, Reply, reply},
+    reply::{self, JSON, Reply, TEXT, reply},
 };
 
 /// What is served on one listener.
@@ -21,6 +21,7 @@ pub(super) struct Routes {
     access: Option<Arc<Access>>,
 }
 
+const SLIS: &str = "/metrics/slis";
 /// The content type of metrics, as upstream writes it.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 
@@ -50,16 +51,25 @@ impl Routes {
                 }
             }
         }
+        if head.method == Method::DELETE && path == SLIS {
+            self.board.measures().families().slis.reset();
+            return Ok(reply(StatusCode::OK, TEXT, "metrics reset\n"));
+        }
         if head.method != Method::GET && head.method != Method::HEAD {
             let mut answer = reply::error(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
             answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
             return Ok(answer);
         }
-        Ok(self.show(path, head.uri.query().unwrap_or_default()))
+        Ok(self.show(path, head.uri.query().unwrap_or_default(), &head.headers))
     }
 
-    fn show(&self, path: &str, query: &str) -> Reply {
+    fn show(&self, path: &str, query: &str, headers: &HeaderMap) -> Reply {
+        if let Some(page) = self.board.zpage(path, headers) {
+            return page;
+        }
         match path {
+            SLIS => reply(StatusCode::OK, METRICS, self.board.measures().families().slis.text()),
+            "/metrics/resources" => reply(StatusCode::OK, METRICS, self.board.pod_resources()),
             "/metrics" => reply(StatusCode::OK, METRICS, self.board.metrics()),
             "/configz" => reply(StatusCode::OK, JSON, self.board.configz().as_bytes().to_vec()),
             _ => self.health.answer(path, query).unwrap_or_else(reply::not_found),

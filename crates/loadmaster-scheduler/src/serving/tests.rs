@@ -2,6 +2,7 @@ mod access;
 mod cluster;
 mod health;
 mod listen;
+mod zpages;
 
 use clap::Parser;
 

@@ -141,3 +141,48 @@ async fn a_plugin_that_never_returns_does_not_keep_the_process_and_the_lease_run
     };
     lab.wait(Collection::LEASES, "lease that is held", held).await;
 }
+
+#[tokio::test]
+async fn what_pods_ask_for_is_shown_by_the_copy_that_leads() {
+    let lab = Lab::start(1000).await;
+    lab.add_node("n1");
+    let served = |port: u16| format!("--loopback-http-port={port}");
+    let (port, second) = (free_port(), free_port());
+    let mut leader = Scheduler::start(&[&[&*served(port)], &*lab.access()].concat());
+    leader.says("Successfully acquired lease").await;
+    let requests = json!({"containers": [{"name": "main", "image": "pause",
+        "resources": {"requests": {"cpu": "250m"}, "limits": {"memory": "64Mi"}}}]});
+    lab.add_pod("web", "default-scheduler", requests);
+    lab.event("web", "Scheduled").await;
+    let line = |of: &str, resource: &str, unit: &str| {
+        format!(
+            "kube_pod_resource_{of}{{namespace=\"default\",node=\"n1\",pod=\"web\",priority=\"0\",\
+             resource=\"{resource}\",scheduler=\"default-scheduler\",unit=\"{unit}\"}}"
+        )
+    };
+    // The node is known when the watch has told of it.
+    let shown = loop {
+        let shown = page(port, "/metrics/resources").await;
+        if shown.contains("node=\"n1\"") {
+            break shown;
+        }
+    };
+    for line in [
+        line("request", "cpu", "cores") + " 0.25\n",
+        line("limit", "memory", "bytes") + " 6.7108864e+07\n",
+    ] {
+        assert!(shown.contains(&line), "{line}: {shown}");
+    }
+    let mut standby = Scheduler::start(&[&[&*served(second)], &*lab.access()].concat());
+    standby.says("others may lead").await;
+    assert!(!page(second, "/metrics/resources").await.contains("kube_pod"));
+    for (path, text) in [
+        ("/flagz", format!("\nloopback-http-port={port}\n")),
+        ("/statusz", "\nEmulation version: 1.36\n".to_owned()),
+        ("/metrics/slis", "process_start_time_seconds".to_owned()),
+        ("/version", "404 page not found".to_owned()),
+    ] {
+        let shown = page(port, path).await;
+        assert!(shown.contains(&text), "{path}: {shown}");
+    }
+}

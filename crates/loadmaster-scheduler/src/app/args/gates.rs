@@ -3,7 +3,7 @@
 //!
 //! Source: component-base, `compatibility/registry.go` and `featuregate/feature_gate.go`; the gates
 //! are those that kube-scheduler 1.36 knows, a line each in `gates_1_36.txt`: name, stage, default,
-//! and what it is about. `honoured` can be switched here, `decides` changes decisions and is fixed
+//! and what it is about. `honoured` can be switched here, and so can `serves`, a page; `decides` changes decisions and is fixed
 //! at its default, `inner` is about how kube-scheduler does its work, `elsewhere` is about other
 //! components.
 
@@ -55,6 +55,13 @@ impl GateFlags {
         }
         Ok(notes)
     }
+
+    /// Whether the gate of a page is on.
+    pub(crate) fn serves(&self, name: &str) -> bool {
+        let mut said = self.feature_gates.iter().filter_map(|it| read(it.trim()).ok());
+        let last = said.rfind(|it| it.0 == name);
+        last.map_or_else(|| known().any(|it| it.name == name && it.default), |it| it.1)
+    }
 }
 
 /// The name and the value in a word.
@@ -84,6 +91,7 @@ fn switch(gates: &mut Gates, name: &str, value: bool) -> Result<Option<String>, 
             honour(gates, &name, value);
             Ok(None)
         }
+        "serves" => Ok(None),
         _ if same => Ok(None),
         "decides" => Err(GateError::Fixed { name, value: gate.default }),
         "inner" => Ok(Some(format!(
@@ -155,6 +163,17 @@ mod tests {
         ] {
             assert!(applied(text).unwrap().0.taint_toleration_comparison_operators, "{text}");
         }
+    }
+
+    #[test]
+    fn a_page_is_served_unless_its_gate_is_switched_off() {
+        let serves = |words: &str| {
+            let feature_gates = words.split(',').map(str::to_owned).collect();
+            GateFlags { feature_gates }.serves("ComponentFlagz")
+        };
+        assert!(serves("ComponentStatusz=false"));
+        assert!(!serves("ComponentFlagz=true,kube:ComponentFlagz=false"));
+        assert_eq!(applied("ComponentFlagz=false").unwrap().1, [""; 0]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) use gates::GateFlags;
 pub(crate) use leader::LeaderFlags;
 pub(crate) use logging::{LogFormat, LoggingFlags};
 pub(crate) use serving::{ServingFlags, TlsVersion};
-pub(crate) use value::hyphenated;
+pub(crate) use value::{hyphenated, values};
 
 /// Schedules the pods that ask for one of its profiles by `spec.schedulerName`.
 ///

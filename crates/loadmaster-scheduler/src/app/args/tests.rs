@@ -1,4 +1,4 @@
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use super::*;
 
@@ -9,7 +9,7 @@ pub(super) fn parse(args: &[&str]) -> Result<Run, clap::Error> {
 
 #[test]
 fn the_command_line_is_consistent() {
-    <Cli as clap::CommandFactory>::command().debug_assert();
+    Cli::command().debug_assert();
 }
 
 #[test]
@@ -34,4 +34,21 @@ fn a_flag_that_is_gone_is_refused_with_the_nearest() {
 fn a_duration_without_a_unit_is_refused() {
     let error = parse(&["--leader-elect-lease-duration=15"]).unwrap_err().to_string();
     assert!(error.contains("write a number with a unit"), "{error}");
+}
+
+#[test]
+fn every_flag_has_a_value_as_it_was_given_or_by_default() {
+    let line = ["scheduler", "--secure-port=1", "--secure-port=2", "--tls-cipher-suites=A,B"];
+    let matches = Cli::command().try_get_matches_from(line).unwrap();
+    let values = values(&Cli::command(), &matches);
+    for (name, value) in [
+        ("config", ""),
+        ("secure-port", "2"),
+        ("tls-cipher-suites", "[A,B]"),
+        ("bind-address", "0.0.0.0"),
+        ("authorization-always-allow-paths", "[/healthz,/readyz,/livez]"),
+        ("authentication-token-webhook-cache-ttl", "10s"),
+    ] {
+        assert_eq!(values.get(name).map(String::as_str), Some(value), "{name}");
+    }
 }

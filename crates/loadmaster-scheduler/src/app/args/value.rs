@@ -1,6 +1,8 @@
 //! Notations of flags that are the original's.
 
-use std::ffi::OsString;
+use std::{collections::BTreeMap, ffi::OsString};
+
+use clap::{ArgMatches, Command};
 
 /// Reads a boolean as the original does: `1`, `t`, `T`, `true`, `True`, `TRUE` and their opposites
 /// (Go's `strconv.ParseBool`).
@@ -24,6 +26,23 @@ pub(crate) fn hyphenated(args: impl IntoIterator<Item = OsString>) -> Vec<OsStri
         format!("{}{value}", name.replace('_', "-")).into()
     };
     args.into_iter().map(normal).collect()
+}
+
+/// Every flag of `command` by its name, with the value that `matches` has for it; lists in brackets.
+pub(crate) fn values(command: &Command, matches: &ArgMatches) -> BTreeMap<String, String> {
+    let flags = command.get_arguments().filter_map(|it| Some((it, it.get_long()?)));
+    flags
+        .map(|(flag, name)| {
+            let given = matches.try_get_raw(flag.get_id().as_str()).ok().flatten();
+            let texts: Vec<_> =
+                given.into_iter().flatten().map(|it| it.to_string_lossy()).collect();
+            let value = match flag.get_value_delimiter() {
+                Some(_) => format!("[{}]", texts.join(",")),
+                None => texts.last().map(ToString::to_string).unwrap_or_default(),
+            };
+            (name.to_owned(), value)
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -103,3 +103,40 @@ async fn a_call_that_does_not_return_is_named_with_its_plugin_point_and_node() {
     board.meter().leave();
     assert_eq!(at(&board, "/livez", "").await, fine("ok"));
 }
+
+#[tokio::test]
+async fn what_a_path_checks_is_counted_and_neither_single_checks_nor_those_left_out_are() {
+    let board = board();
+    board.set_synced();
+    for (path, query) in [
+        ("/readyz", "exclude=shutdown"),
+        ("/readyz", ""),
+        ("/readyz/shutdown", ""),
+        ("/livez", ""),
+        ("/healthz/ping", ""),
+    ] {
+        at(&board, path, query).await;
+    }
+    board.stopping().cancel();
+    at(&board, "/readyz", "").await;
+    let slis = &board.measures().families().slis;
+    let counted = |page: &str| -> Vec<_> {
+        let ours = page.lines().filter(|it| it.starts_with("kubernetes_"));
+        ours.map(|it| it.trim_start_matches("kubernetes_").to_owned()).collect()
+    };
+    let expected = [
+        r#"healthcheck{name="ping",type="livez"} 1"#,
+        r#"healthcheck{name="plugin-calls",type="livez"} 1"#,
+        r#"healthcheck{name="sched-handler-sync",type="readyz"} 1"#,
+        r#"healthcheck{name="shutdown",type="readyz"} 0"#,
+        r#"healthchecks_total{name="ping",status="success",type="livez"} 1"#,
+        r#"healthchecks_total{name="plugin-calls",status="success",type="livez"} 1"#,
+        r#"healthchecks_total{name="sched-handler-sync",status="success",type="readyz"} 3"#,
+        r#"healthchecks_total{name="shutdown",status="error",type="readyz"} 1"#,
+        r#"healthchecks_total{name="shutdown",status="success",type="readyz"} 1"#,
+    ];
+    assert_eq!(counted(&slis.text()), expected);
+    slis.reset();
+    assert_eq!(counted(&slis.text()), [""; 0]);
+    assert!(slis.text().contains("process_start_time_seconds"));
+}
