@@ -184,9 +184,20 @@ impl Rest {
         let body = body.map(Value::to_string).unwrap_or_default().into_bytes();
         let changes = method != Method::GET;
         let call = self.until_answered(method, path, content_type, body);
+        if changes { self.while_leading(call).await? } else { call.await }
+    }
+
+    /// Runs what changes something, for as long as this scheduler leads.
+    ///
+    /// # Errors
+    /// [`CallError::NotLeading`].
+    pub(crate) async fn while_leading<T>(
+        &self,
+        call: impl Future<Output = T>,
+    ) -> Result<T, CallError> {
         match &self.fence {
-            Some(fence) if changes => fence.guard(call).await?,
-            _ => call.await,
+            Some(fence) => Ok(fence.guard(call).await?),
+            None => Ok(call.await),
         }
     }
 

@@ -4,7 +4,10 @@
 //! uid, a deletion has it as precondition, so that a successor under the same name is left alone.
 //! Whether the server did what it never answered is not guessed: [`ActionError::Unknown`].
 
+mod actions;
 mod status_patch;
+
+pub use actions::{Actions, CustomAction};
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,6 +31,7 @@ use crate::{
 pub struct Actor {
     rest: Rest,
     recorder: Recorder,
+    actions: Arc<Actions>,
     slots: Arc<Semaphore>,
 }
 
@@ -39,7 +43,14 @@ pub const CALL_LIMIT: Duration = Duration::from_secs(30);
 impl Actor {
     /// An actor that calls by `rest` and records by `recorder`.
     pub fn new(rest: Rest, recorder: Recorder) -> Self {
-        Self { rest, recorder, slots: Arc::new(Semaphore::new(CALLS_MAX)) }
+        let slots = Arc::new(Semaphore::new(CALLS_MAX));
+        Self { rest, recorder, actions: Arc::default(), slots }
+    }
+
+    /// The same actor, which also knows `actions`. They run while this scheduler leads.
+    #[must_use]
+    pub fn with_actions(self, actions: Actions) -> Self {
+        Self { actions: Arc::new(actions), ..self }
     }
 
     /// Does one piece of work; `None` for work that is not answered.
@@ -82,9 +93,10 @@ impl Actor {
             Action::Delete { api_version, resource, key, uid } => {
                 self.delete(&api_version, &resource, &key, &uid).await
             }
-            Action::Custom { name, .. } => Err(ActionError::Refused(format!(
-                "this scheduler has no action named {name:?}; register it where it is built"
-            ))),
+            Action::Custom { name, input } => {
+                let run = self.rest.while_leading(self.actions.run(&name, input));
+                run.await.map_err(action_error)?
+            }
             other => Err(ActionError::Refused(format!("this process cannot do that: {other:?}"))),
         }
     }

@@ -62,6 +62,35 @@ async fn a_failed_call_is_told_by_what_is_known_of_it() {
     assert!(matches!(done(&actor, bind()).await, Err(ActionError::Unknown(_))));
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_action_of_the_programs_own_runs_by_its_name_and_whatever_it_does_is_answered() {
+    let mut actions = Actions::default();
+    let action: CustomAction = Arc::new(|input: Value| {
+        Box::pin(async move {
+            match input["do"].as_str() {
+                Some("hang") => std::future::pending().await,
+                Some("panic") => panic!("no licence server"),
+                _ => Ok(json!({"granted": input["seats"]})),
+            }
+        })
+    });
+    assert!(actions.insert("licence".to_owned(), Arc::clone(&action)));
+    assert!(!actions.insert("licence".to_owned(), action), "the name is taken");
+    let server = TestServer::start(vec![]).await;
+    let actor = actor(&server).with_actions(actions);
+    let custom = |name: &str, input: Value| Work::Do(Action::Custom { name: name.into(), input });
+    let granted = done(&actor, custom("licence", json!({"seats": 2}))).await;
+    assert_eq!(granted, Ok(json!({"granted": 2})));
+    let panicked = done(&actor, custom("licence", json!({"do": "panic"}))).await;
+    let text = "action \"licence\" panicked: no licence server".to_owned();
+    assert_eq!(panicked, Err(ActionError::Unknown(text)));
+    let cut_off = done(&actor, custom("licence", json!({"do": "hang"}))).await;
+    let text = "action \"licence\" has not ended within 30 s".to_owned();
+    assert_eq!(cut_off, Err(ActionError::Unknown(text)));
+    let unknown = done(&actor, custom("license", json!({}))).await.unwrap_err().to_string();
+    assert!(unknown.contains("no action named \"license\""), "{unknown}");
+}
+
 #[tokio::test]
 async fn a_busy_server_is_asked_again_when_it_says() {
     let server = TestServer::start(vec![Reply::Busy(0), Reply::Json(201, json!({}))]).await;

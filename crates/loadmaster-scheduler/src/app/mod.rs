@@ -16,7 +16,8 @@ use std::{collections::BTreeMap, io::Write, process::ExitCode, sync::Arc};
 
 use anyhow::anyhow;
 use clap::{CommandFactory, FromArgMatches};
-use loadmaster_framework::{Gates, Plugin, Registry};
+use loadmaster_framework::{ActionResult, Gates, Plugin, Registry};
+use loadmaster_k8s::act::{Actions, CustomAction};
 use serde_json::Value;
 
 use crate::process::feeds::{FeedSources, Poll};
@@ -28,6 +29,7 @@ pub struct SchedulerCommand {
     registry: Registry,
     gates: Gates,
     sources: FeedSources,
+    actions: Actions,
     fault: Option<String>,
 }
 
@@ -54,7 +56,13 @@ impl SchedulerCommand {
     /// A scheduler with upstream's plugins.
     pub fn new() -> Self {
         let registry = loadmaster_plugins::in_tree_registry();
-        Self { registry, gates: Gates::default(), sources: FeedSources::default(), fault: None }
+        Self {
+            registry,
+            gates: Gates::default(),
+            sources: FeedSources::default(),
+            actions: Actions::default(),
+            fault: None,
+        }
     }
 
     /// Adds a plugin; a configuration can then enable it by its name. A name that is taken is
@@ -106,6 +114,36 @@ impl SchedulerCommand {
         self
     }
 
+    /// Registers what plugins hand out as
+    /// [`Action::Custom`](loadmaster_framework::Action::Custom) under this name, as a licence that
+    /// PreBind takes from a server of your own. It is given the action's input, runs beside
+    /// scheduling and must not block its thread, for 30 s at most, and only while this scheduler leads;
+    /// the plugin gets what it answers. Where it panics or is cut off, what it has done is
+    /// [unknown](loadmaster_framework::ActionError::Unknown).
+    ///
+    /// ```no_run
+    /// use loadmaster_scheduler::app::SchedulerCommand;
+    ///
+    /// let licence = |input: serde_json::Value| async move {
+    ///     Ok(serde_json::json!({"granted": input["seats"]}))
+    /// };
+    /// SchedulerCommand::new().with_action("licence", licence).run();
+    /// ```
+    #[must_use]
+    pub fn with_action<F, A>(mut self, name: &str, run: F) -> Self
+    where
+        F: Fn(Value) -> A + Send + Sync + 'static,
+        A: Future<Output = ActionResult> + Send + 'static,
+    {
+        let action: CustomAction = Arc::new(move |input| Box::pin(run(input)));
+        if !self.actions.insert(name.to_owned(), action) {
+            self.fault.get_or_insert_with(|| {
+                format!("two actions are registered as {name:?}: give one of them another name")
+            });
+        }
+        self
+    }
+
     /// Reads the command line of the process and does what it asks for. Whatever goes wrong is said
     /// on standard error, with what to do.
     pub fn run(self) -> ExitCode {
@@ -133,7 +171,7 @@ impl SchedulerCommand {
             return Err(anyhow!("{fault}"));
         }
         match cli.command {
-            None => run::run(cli.run, flags, self.registry, self.gates, self.sources),
+            None => run::run(cli.run, flags, self.registry, self.gates, self.sources, self.actions),
             Some(Command::Config(command)) => command.run(&self.registry, &self.gates),
             Some(Command::Explain(command)) => command.run(&self.registry),
             Some(Command::Manifests(command)) => command.run(&self.registry, &self.gates),

@@ -16,6 +16,7 @@ use loadmaster_core::{
 };
 use loadmaster_framework::{Gates, Registry};
 use loadmaster_k8s::{
+    act::Actions,
     client::ClientOptions,
     needs::{self, Wants},
 };
@@ -45,6 +46,7 @@ pub(super) fn run(
     registry: Registry,
     base: Gates,
     sources: FeedSources,
+    actions: Actions,
 ) -> anyhow::Result<ExitCode> {
     let ground = Ground::prepare()?;
     let Effective { loaded, gates, notes } = effective(&args, &registry, &base)?;
@@ -111,6 +113,7 @@ pub(super) fn run(
         kinds,
         feeds,
         sources,
+        actions,
         election,
         config,
         config_file,

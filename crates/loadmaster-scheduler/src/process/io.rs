@@ -15,7 +15,7 @@ use loadmaster_config::KubeSchedulerConfiguration;
 use loadmaster_core::scheduler::{Work, WorkId, WorkResult};
 use loadmaster_framework::{ActionError, ActionResult, Feed};
 use loadmaster_k8s::{
-    act::Actor,
+    act::{Actions, Actor},
     client::Cluster,
     events::{announce::Announcer, recorder},
     kind::Kind,
@@ -80,6 +80,8 @@ pub(super) struct Parts {
     /// What is read from elsewhere, and the sources that the program has registered.
     pub(super) feeds: Vec<Feed>,
     pub(super) sources: FeedSources,
+    /// The actions that the program has registered.
+    pub(super) actions: Actions,
     pub(super) clock: Clock,
     /// The configuration that the core was made of.
     pub(super) config: KubeSchedulerConfiguration,
@@ -96,8 +98,20 @@ pub(super) struct Parts {
 
 /// Starts to watch, to act, to record, and to look after the configuration.
 pub(super) fn start(cluster: &Cluster, parts: Parts) -> Wires {
-    let Parts { kinds, extenders, feeds, sources, clock, config, file, build, board, rate, gate } =
-        parts;
+    let Parts {
+        kinds,
+        extenders,
+        feeds,
+        sources,
+        actions,
+        clock,
+        config,
+        file,
+        build,
+        board,
+        rate,
+        gate,
+    } = parts;
     let Rate { qps, burst } = rate;
     let fenced = cluster.rest.with_fence(gate.fence());
     let (tell, told) = mpsc::channel(TOLD_MAX);
@@ -108,7 +122,7 @@ pub(super) fn start(cluster: &Cluster, parts: Parts) -> Wires {
     let (extenders, binders) = watch::channel(extenders);
     // Events have a rate of their own, as upstream: they hold no binding up.
     let (recorder, writer) = recorder(fenced.with_rate(qps, burst), &host());
-    let actor = Actor::new(fenced.with_rate(qps, burst), recorder);
+    let actor = Actor::new(fenced.with_rate(qps, burst), recorder).with_actions(actions);
     let reporter = config.profiles.first().map(|it| it.scheduler_name.clone());
     let watches = Watches::start(&cluster.rest, &kinds, &WatchOptions::default(), &tell);
     board.set_pods(watches.pods());

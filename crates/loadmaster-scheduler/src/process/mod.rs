@@ -20,6 +20,7 @@ use loadmaster_config::KubeSchedulerConfiguration;
 use loadmaster_core::scheduler::Scheduler;
 use loadmaster_framework::Feed;
 use loadmaster_k8s::{
+    act::Actions,
     client::ClientOptions,
     kind::Kind,
     leader::{ElectionOptions, Loss},
@@ -59,6 +60,8 @@ pub(crate) struct Plan {
     pub(crate) feeds: Vec<Feed>,
     /// The sources that the program has registered for that.
     pub(crate) sources: FeedSources,
+    /// The actions that it has registered for its plugins.
+    pub(crate) actions: Actions,
     /// The election to take part in, if any.
     pub(crate) election: Option<ElectionOptions>,
     /// The configuration that the core was made of.
@@ -113,8 +116,19 @@ impl Ground {
 const NO_SIGNALS: &str = "cannot listen for signals";
 
 async fn serve(plan: Plan, hangup: Signal) -> anyhow::Result<ExitCode> {
-    let Plan { client, checks, rate, scheduler, kinds, feeds, sources, election, config, .. } =
-        plan;
+    let Plan {
+        client,
+        checks,
+        rate,
+        scheduler,
+        kinds,
+        feeds,
+        sources,
+        actions,
+        election,
+        config,
+        ..
+    } = plan;
     let (config_file, build, serving, board) =
         (plan.config_file, plan.build, plan.serving, plan.board);
     let extenders = Extenders::new(&config.extenders).await?;
@@ -149,6 +163,7 @@ async fn serve(plan: Plan, hangup: Signal) -> anyhow::Result<ExitCode> {
         extenders: extenders.clone(),
         feeds,
         sources,
+        actions,
         clock,
         config,
         file,
