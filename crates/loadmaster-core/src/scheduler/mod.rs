@@ -175,6 +175,11 @@ impl Scheduler {
         (self.bindings.len(), self.waiting.len())
     }
 
+    /// How much work is handed out, or is to be, whose result is awaited.
+    pub fn awaited_work(&self) -> usize {
+        self.purposes.len()
+    }
+
     /// How many unfinished pods are known.
     pub fn pod_count(&self) -> usize {
         self.pods.len()

@@ -113,6 +113,8 @@ impl EventLoop {
             pods = self.scheduler.pod_count(),
             pending = self.scheduler.queue().pending_pods().count(),
             bindings = self.scheduler.binding_counts().0,
+            in_flight = self.scheduler.queue().in_flight_len().0,
+            calls = self.scheduler.awaited_work(),
             "scheduling ends"
         );
     }

@@ -124,6 +124,13 @@ impl SignalTo {
     pub(crate) fn send(&self, signal: Signal) {
         kill_process(self.0, signal).unwrap();
     }
+
+    /// Resident memory of the process in KiB, as Linux tells it.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0)).unwrap();
+        let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
 }
 
 const BINARY: &str = env!("CARGO_BIN_EXE_scheduler");
