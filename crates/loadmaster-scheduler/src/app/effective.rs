@@ -14,7 +14,7 @@ pub(crate) struct Effective {
     pub(crate) loaded: Loaded,
     /// The features, `--feature-gates` laid over them.
     pub(crate) gates: Gates,
-    /// Flags that change nothing, each with the reason.
+    /// What was given and changes nothing, each with the reason.
     pub(crate) notes: Vec<String>,
 }
 
@@ -41,11 +41,43 @@ pub(crate) fn effective(
             faults.join("\n")
         );
     }
+    if loaded.config.parallelism != PARALLELISM {
+        notes.push("parallelism changes nothing here: a cycle runs on one thread".to_owned());
+    }
     Ok(Effective { loaded, gates, notes })
 }
+
+/// `parallelism` where nothing is written.
+const PARALLELISM: i32 = 16;
 
 /// Writes what holds in the end to `file`.
 pub(super) fn write(loaded: &Loaded, file: &Path) -> anyhow::Result<()> {
     std::fs::write(file, show_yaml(loaded)?)
         .with_context(|| format!("cannot write the configuration to {}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::app::args::Cli;
+
+    #[test]
+    fn a_parallelism_that_was_asked_for_is_told_to_change_nothing() {
+        let notes = |parallelism: &str| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let text = format!(
+                "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                 {parallelism}"
+            );
+            std::fs::write(file.path(), text).unwrap();
+            let config = file.path().to_str().unwrap();
+            let cli = Cli::parse_from(["scheduler", "--config", config]);
+            let registry = loadmaster_plugins::in_tree_registry();
+            effective(&cli.run, &registry, &Gates::default()).unwrap().notes
+        };
+        assert_eq!(notes(""), Vec::<String>::new());
+        assert!(notes("parallelism: 4\n")[0].contains("one thread"));
+    }
 }
