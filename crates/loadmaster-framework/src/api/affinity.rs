@@ -88,6 +88,9 @@ pub enum UnsatisfiableConstraintAction {
     DoNotSchedule,
     /// It is placed where the skew is least.
     ScheduleAnyway,
+    /// A word that the API does not define; the constraint means nothing.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Whether something about a node takes it out of the count.
@@ -97,6 +100,9 @@ pub enum NodeInclusionPolicy {
     Ignore,
     /// The node counts only where the pod could go.
     Honor,
+    /// A word that the API does not define; like [`Self::Ignore`].
+    #[serde(other)]
+    Unknown,
 }
 
 /// One constraint on how alike pods are spread (KEP-895).

@@ -29,6 +29,9 @@ pub enum Protocol {
     /// Stream control transmission.
     #[serde(rename = "SCTP")]
     Sctp,
+    /// A word that the API does not define: one more transport.
+    #[serde(other)]
+    Unknown,
 }
 
 /// A port of a container.

@@ -108,6 +108,9 @@ pub enum PreemptionPolicy {
     PreemptLowerPriority,
     /// It waits for room.
     Never,
+    /// A word that the API does not define; like [`Self::PreemptLowerPriority`].
+    #[serde(other)]
+    Unknown,
 }
 
 /// A reason, named from outside, to leave a pod alone for now (KEP-3521).

@@ -160,6 +160,9 @@ pub enum VolumeBindingMode {
     Immediate,
     /// Once a pod that uses it has a node.
     WaitForFirstConsumer,
+    /// A word that the API does not define; like [`Self::Immediate`].
+    #[serde(other)]
+    Unknown,
 }
 
 /// A `StorageClass` of `storage.k8s.io/v1`.

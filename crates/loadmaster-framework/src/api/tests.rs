@@ -302,6 +302,45 @@ fn the_full_objects_decode_without_changes() {
     serde_json::from_value::<PodDisruptionBudget>(others).unwrap();
 }
 
+/// Puts a word that the API does not define in the place of each word that it does.
+fn with_new_words(document: &Value) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    places(document, "", &mut found);
+    let word = |it: &str| {
+        it.starts_with(|it: char| it.is_ascii_uppercase())
+            && it.chars().all(|it| it.is_ascii_alphabetic())
+    };
+    let mut changed = Vec::new();
+    for pointer in found {
+        if document.pointer(&pointer).and_then(Value::as_str).is_some_and(word) {
+            let mut document = document.clone();
+            *document.pointer_mut(&pointer).unwrap() = json!("Newfangled");
+            changed.push((pointer, document));
+        }
+    }
+    changed
+}
+
+#[test]
+fn words_of_a_newer_server_make_no_object_unreadable() {
+    // A bound pod that was left out would have no room on its node.
+    fn check<T: DeserializeOwned>(documents: Vec<(String, Value)>) {
+        for (pointer, document) in documents {
+            let decoded = serde_json::from_value::<T>(document);
+            assert!(decoded.is_ok(), "{pointer}: {:?}", decoded.err());
+        }
+    }
+    let pods = with_new_words(&full_pod());
+    assert!(pods.len() > 10, "{pods:?}");
+    check::<Pod>(pods);
+    check::<Node>(with_new_words(&full_node()));
+    let others = with_new_words(&full_others());
+    check::<PersistentVolume>(others.clone());
+    check::<PersistentVolumeClaim>(others.clone());
+    check::<StorageClass>(others.clone());
+    check::<PodDisruptionBudget>(others);
+}
+
 #[test]
 fn a_deeply_nested_text_is_refused_or_skipped_without_exhausting_the_stack() {
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));

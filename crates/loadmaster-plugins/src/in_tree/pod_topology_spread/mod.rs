@@ -71,10 +71,8 @@ impl PodTopologySpread {
             let own = own.iter().filter(|it| it.when_unsatisfiable == action);
             let compiled = own.map(|it| Constraint::of_pod(it, pod)).collect::<Result<_, _>>();
             return compiled.map_err(|error| {
-                let kind = match action {
-                    UnsatisfiableConstraintAction::DoNotSchedule => "hard",
-                    UnsatisfiableConstraintAction::ScheduleAnyway => "soft",
-                };
+                let hard = action == UnsatisfiableConstraintAction::DoNotSchedule;
+                let kind = if hard { "hard" } else { "soft" };
                 format!("obtaining pod's {kind} topology spread constraints: {error}")
             });
         }

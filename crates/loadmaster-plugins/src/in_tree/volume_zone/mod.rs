@@ -117,7 +117,7 @@ fn check_unbound(cx: Cycle<'_>, claim: &PersistentVolumeClaim) -> Outcome {
     };
     match class.volume_binding_mode {
         Some(VolumeBindingMode::WaitForFirstConsumer) => Ok(()),
-        Some(VolumeBindingMode::Immediate) => {
+        Some(VolumeBindingMode::Immediate | VolumeBindingMode::Unknown) => {
             Err(Status::unresolvable("PersistentVolume had no name"))
         }
         None => {
