@@ -72,7 +72,8 @@ pub(super) async fn serve(
                 continue;
             }
         };
-        make_room(&mut places, &mut connections, limits.connections).await;
+        while connections.try_join_next().is_some() {}
+        make_room(&mut places, limits.connections);
         let activity = Activity::new(&clock);
         let (tls, routes, seen) = (tls.clone(), routes.clone(), activity.clone());
         let task = connections.spawn(connection(stream, tls, routes, limits, activity));
@@ -87,20 +88,14 @@ struct Place {
 }
 
 /// Sees to it that there are fewer than `most` connections. Whoever holds connections without asking
-/// anything must not keep out those that want to know whether the process lives: the connection
-/// that was silent for longest ends. Where all have asked something, an answer is waited for.
-async fn make_room(places: &mut Vec<Place>, connections: &mut JoinSet<()>, most: usize) {
-    loop {
-        while connections.try_join_next().is_some() {}
-        places.retain(|it| !it.task.is_finished());
-        if places.len() < most {
-            return;
-        }
+/// anything, or asks what the cluster has to answer first, must not keep out those that want to know
+/// whether the process lives: the connection that was silent for longest ends.
+fn make_room(places: &mut Vec<Place>, most: usize) {
+    places.retain(|it| !it.task.is_finished());
+    while places.len() >= most.max(1) {
         let silent = (0..places.len()).min_by_key(|it| places[*it].activity.last());
-        match silent.filter(|it| places[*it].activity.last() != Activity::ANSWERING) {
-            Some(silent) => places.swap_remove(silent).task.abort(),
-            None => _ = connections.join_next().await,
-        }
+        let Some(silent) = silent else { return };
+        places.swap_remove(silent).task.abort();
     }
 }
 
@@ -112,9 +107,6 @@ struct Activity {
 }
 
 impl Activity {
-    /// In place of a moment: a question is being answered.
-    const ANSWERING: u64 = u64::MAX;
-
     fn new(clock: &Arc<AtomicU64>) -> Self {
         let activity = Self { clock: Arc::clone(clock), last: Arc::default() };
         activity.heard();
@@ -123,10 +115,6 @@ impl Activity {
 
     fn heard(&self) {
         self.last.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-    }
-
-    fn answering(&self) {
-        self.last.store(Self::ANSWERING, Ordering::Relaxed);
     }
 
     fn last(&self) -> u64 {
@@ -163,13 +151,8 @@ async fn talk(
     let certificates = Arc::new(certificates);
     let service = service_fn(move |request: http::Request<Incoming>| {
         let (routes, certificates) = (routes.clone(), Arc::clone(&certificates));
-        let activity = activity.clone();
-        async move {
-            activity.answering();
-            let answer = routes.answer(request, &certificates).await;
-            activity.heard();
-            answer
-        }
+        activity.heard();
+        async move { routes.answer(request, &certificates).await }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

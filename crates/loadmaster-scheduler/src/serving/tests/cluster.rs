@@ -87,6 +87,7 @@ async fn answer(
                     "username": "prometheus", "uid": "7", "groups": ["monitoring"],
                     "extra": {"pod": ["p"]}}}}),
                 "broken" => Value::Null,
+                "slow" => std::future::pending().await,
                 _ => json!({"status": {"authenticated": false, "error": "no such token"}}),
             }
         }

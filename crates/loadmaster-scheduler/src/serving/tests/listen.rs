@@ -174,6 +174,26 @@ async fn the_connection_that_was_silent_for_longest_gives_way_to_a_new_one() {
     asks(&mut first).await;
 }
 
+#[tokio::test]
+async fn a_question_that_the_cluster_does_not_answer_keeps_nobody_out() {
+    let flags = flags(&["--authentication-skip-lookup"]);
+    let cluster = Cluster::start(Value::Null).await;
+    let access = Arc::new(Access::new(&flags, &cluster.rest).await.unwrap());
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let served = serve(None, Some(access), limits).await;
+    let mut slow = TcpStream::connect(&served.address).await.unwrap();
+    let question = get("/metrics", "authorization: Bearer slow\r\n");
+    slow.write_all(question.as_bytes()).await.unwrap();
+    while cluster.reviews() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let answer = plainly(&served, &get("/livez", "")).await;
+    assert!(answer.ends_with("ok"), "{answer}");
+    let mut answer = Vec::new();
+    let _ = slow.read_to_end(&mut answer).await;
+    assert!(answer.is_empty(), "it was waited for: {answer:?}");
+}
+
 #[test]
 fn a_rotated_certificate_is_taken_up_and_a_broken_one_is_not() {
     let folder = tempfile::tempdir().unwrap();
