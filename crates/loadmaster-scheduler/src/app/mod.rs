@@ -12,7 +12,13 @@ mod manifests;
 mod print;
 mod run;
 
-use std::{collections::BTreeMap, io::Write, process::ExitCode, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io::Write,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use anyhow::anyhow;
 use clap::{CommandFactory, FromArgMatches};
@@ -160,10 +166,7 @@ impl SchedulerCommand {
                 return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
             }
         };
-        self.dispatch(cli, flags).unwrap_or_else(|error| {
-            let _ = writeln!(anstream::stderr(), "error: {error:#}");
-            ExitCode::from(UNUSABLE)
-        })
+        ended(|| self.dispatch(cli, flags))
     }
 
     fn dispatch(self, cli: Cli, flags: BTreeMap<String, String>) -> anyhow::Result<ExitCode> {
@@ -179,5 +182,31 @@ impl SchedulerCommand {
             Some(Command::Man(command)) => command.run(Cli::command()),
             Some(Command::Completions(command)) => command.run(&mut Cli::command()),
         }
+    }
+}
+
+/// Does what the command line asks for, and says in code how that ended.
+fn ended(work: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => {
+            let _ = writeln!(anstream::stderr(), "error: {error:#}");
+            ExitCode::from(UNUSABLE)
+        }
+        // What broke, and where, was said when it did.
+        Err(_) => ExitCode::from(INTERNAL),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_input_and_a_fault_of_the_program_are_told_apart_by_the_code() {
+        let code = |code: ExitCode| format!("{code:?}");
+        assert_eq!(code(ended(|| Ok(ExitCode::from(1)))), code(ExitCode::from(1)));
+        assert_eq!(code(ended(|| Err(anyhow!("bad input")))), code(ExitCode::from(2)));
+        assert_eq!(code(ended(|| panic!("a fault"))), code(ExitCode::from(70)));
     }
 }

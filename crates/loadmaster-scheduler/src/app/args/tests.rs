@@ -25,6 +25,13 @@ fn underscores_in_a_flags_name_are_hyphens_and_stay_in_its_value() {
 }
 
 #[test]
+fn the_version_may_be_asked_for_in_the_originals_words() {
+    for flag in ["--version", "--version=true", "--version=raw"] {
+        assert_eq!(parse(&[flag]).unwrap_err().kind(), clap::error::ErrorKind::DisplayVersion);
+    }
+}
+
+#[test]
 fn a_flag_that_is_gone_is_refused_with_the_nearest() {
     let error = parse(&["--tls-cert", "a"]).unwrap_err().to_string();
     assert!(error.contains("--tls-cert-file"), "{error}");

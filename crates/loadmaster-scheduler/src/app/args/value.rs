@@ -23,6 +23,9 @@ pub(crate) fn hyphenated(args: impl IntoIterator<Item = OsString>) -> Vec<OsStri
     let normal = |arg: OsString| {
         let Some(text) = arg.to_str().filter(|it| it.starts_with("--")) else { return arg };
         let (name, value) = text.split_at(text.find('=').unwrap_or(text.len()));
+        // The original's flag may have a word of its own.
+        let value =
+            if name == "--version" && ["=true", "=raw"].contains(&value) { "" } else { value };
         format!("{}{value}", name.replace('_', "-")).into()
     };
     args.into_iter().map(normal).collect()
