@@ -18,18 +18,25 @@ mod options;
 
 /// Run lab pages, or the lab cluster itself.
 #[derive(Debug, Args)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, after_help = PROGRAM)]
 pub(crate) struct Lab {
     #[command(subcommand)]
     command: Command,
 }
+
+/// Words that clap cannot list: it does not know them.
+const PROGRAM: &str = "\
+The lab cluster's own commands, each with a --help:
+  up      Start a cluster: `cargo xtask lab up --nodes 3 --detach`
+  status  Say whether a cluster runs and how to reach it
+  down    Stop the cluster and remove its files";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(options::Options),
     /// Build `lab` and `scheduler` and print the folder that holds them, for PATH.
     Path,
-    /// Anything else is the `lab` program's: up, down, status; see `cargo xtask lab up --help`.
+    /// Anything else is the `lab` program's.
     #[command(external_subcommand)]
     Program(Vec<OsString>),
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use loadmaster_framework::{NodeInfo, PodInfo, api::Text};
 
-use crate::{profile::NodePluginScores, report::FitError};
+use crate::{
+    profile::NodePluginScores,
+    report::{Diagnosis, FitError},
+};
 
 /// What one try of one pod came to: for logs, metrics, recordings and `explain`.
 #[derive(Clone, Debug)]
@@ -32,6 +35,8 @@ pub enum AttemptOutcome {
         feasible_nodes: usize,
         /// Each feasible node's points; `None` where one fit alone.
         scores: Option<(Vec<Arc<NodeInfo>>, NodePluginScores)>,
+        /// Why the other nodes that were looked at lost.
+        diagnosis: Box<Diagnosis>,
     },
     /// It fits nowhere now.
     Unschedulable {

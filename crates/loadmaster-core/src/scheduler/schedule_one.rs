@@ -218,8 +218,8 @@ impl Scheduler {
             node.clone(),
         );
         self.begin_binding(now, cycle, &waits);
-        let Choice { evaluated_nodes, feasible_nodes, scores, .. } = choice;
-        AttemptOutcome::Assumed { node, evaluated_nodes, feasible_nodes, scores }
+        let Choice { evaluated_nodes, feasible_nodes, scores, diagnosis, .. } = choice;
+        AttemptOutcome::Assumed { node, evaluated_nodes, feasible_nodes, scores, diagnosis }
     }
 
     /// The pod goes elsewhere than to the node that was promised to it, whose room is free again for

@@ -1,8 +1,9 @@
 //! The command line.
 
+use std::env;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -12,6 +13,7 @@ use super::down::Down;
 use super::error::UserError;
 use super::guard::Guard;
 use super::output;
+use super::state::Files;
 use super::status::StatusCommand;
 use super::up::Up;
 
@@ -48,9 +50,28 @@ enum Command {
 /// Where a lab keeps its files.
 #[derive(Clone, Debug, Args)]
 pub(super) struct StateDir {
-    /// Where the lab keeps its files; one lab runs per directory.
-    #[arg(long, value_name = "DIR", default_value = "target/lab")]
-    pub(super) state_dir: PathBuf,
+    /// Where the lab keeps its files; one lab runs per directory. Without it `target/lab`, in the
+    /// root of the Cargo workspace from anywhere inside of one.
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+}
+
+impl StateDir {
+    /// The files of the lab that is meant.
+    pub(super) fn files(&self) -> Files {
+        match &self.state_dir {
+            Some(dir) => Files::in_dir(dir),
+            None => Files::in_dir(&workspace_root().join("target/lab")),
+        }
+    }
+}
+
+/// The nearest folder upwards that has a `Cargo.lock`; here, as an empty path, where there is none
+/// or this is it, so that what is told about it stays short.
+fn workspace_root() -> PathBuf {
+    let Ok(here) = env::current_dir() else { return PathBuf::new() };
+    let root = here.ancestors().find(|it| it.join("Cargo.lock").is_file());
+    root.filter(|it| *it != here).map(Path::to_owned).unwrap_or_default()
 }
 
 /// Runs the command with these arguments, the program's name first: exit code 0 when all is well, 1

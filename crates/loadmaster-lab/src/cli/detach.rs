@@ -15,7 +15,7 @@ use super::up::Up;
 
 /// Starts the lab in a process of its own, waits until it is ready and says so.
 pub(super) fn start(up: &Up) -> anyhow::Result<ExitCode> {
-    let files = Files::in_dir(&up.state.state_dir);
+    let files = up.state.files();
     // Its log must not be swept from under a lab that is running already.
     drop(files.claim()?);
     let files = files.create()?;

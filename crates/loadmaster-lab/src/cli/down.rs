@@ -26,7 +26,7 @@ pub(super) struct Down {
 
 impl Down {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let files = Files::in_dir(&self.state.state_dir);
+        let files = self.state.files();
         let dir = files.dir().display().to_string();
         if !files.is_in_use() {
             sweep_leftovers(&files);

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::arguments::StateDir;
 use super::output::{Format, say};
-use super::state::{Facts, Files};
+use super::state::Facts;
 
 /// How long the API server may take to say that it is well.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -27,13 +27,13 @@ pub(super) struct StatusCommand {
 
 impl StatusCommand {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let files = Files::in_dir(&self.state.state_dir);
+        let files = self.state.files();
         let facts = files.facts().filter(|_| files.is_in_use());
         let Some(mut facts) = facts else {
             let dir = files.dir().display();
             say(match self.output {
                 Format::Json => json!({"ready": false}).to_string(),
-                Format::Text => format!("No lab is running in {dir}."),
+                Format::Text => format!("No lab is running in {dir}; `lab up` starts one."),
             })?;
             return Ok(ExitCode::from(1));
         };

@@ -17,7 +17,7 @@ use super::images::Images;
 use super::kubeconfig::Endpoints;
 use super::output::{Format, log, note, say};
 use super::scheduler::{self, Supervisor};
-use super::state::{Claim, Facts, Files, Pids};
+use super::state::{Claim, Facts, Pids};
 use super::{detach, kubeconfig};
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::defaults::{canonical_quantity, quantity_nanos};
@@ -105,7 +105,7 @@ impl Up {
             (true, _) => None,
             (false, given) => Some(scheduler::find(given.as_deref())?),
         };
-        let claim = Files::in_dir(&self.state.state_dir).claim()?;
+        let claim = self.state.files().claim()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

@@ -117,6 +117,29 @@ fn a_lab_in_the_background_is_ready_when_it_says_so_and_leaves_nothing() {
 }
 
 #[test]
+fn inside_of_a_cargo_workspace_there_is_one_lab_wherever_it_is_called_from() {
+    let folder = Folder::new();
+    let inside = folder.path().join("crates/plugin");
+    fs::create_dir_all(&inside).unwrap();
+    fs::write(folder.path().join("Cargo.lock"), "").unwrap();
+    let from_inside = |arguments: &[&str]| {
+        let output = folder.command(arguments).current_dir(&inside).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, facts) = from_inside(&["up", "--detach", "--no-scheduler", "--output", "json"]);
+    assert_eq!(code, Some(0));
+    let facts: Value = serde_json::from_str(&facts).unwrap();
+    let state = fs::canonicalize(folder.state()).unwrap();
+    assert_eq!(facts["state_dir"], state.to_str().unwrap());
+    assert_eq!(folder.lab(&["status"]).status.code(), Some(0));
+    let (code, told) = from_inside(&["down"]);
+    assert_eq!(code, Some(0));
+    assert!(told.ends_with("target/lab is gone.\n"), "{told}");
+    assert!(!state.exists());
+    assert!(!inside.join("target").exists());
+}
+
+#[test]
 fn the_scheduler_gets_the_kubeconfig_and_a_local_address_and_ends_with_the_lab() {
     let folder = Folder::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

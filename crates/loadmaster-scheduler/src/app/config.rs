@@ -118,8 +118,7 @@ pub(super) fn read(file: &Path) -> anyhow::Result<String> {
         File::open(file).and_then(|it| it.take(CONFIG_BYTES_MAX + 1).read_to_string(&mut text));
     let size = read.with_context(|| {
         format!(
-            "cannot read the configuration {}; name a file that is there and can be read, or leave \
-             --config out to schedule by the defaults",
+            "cannot read the configuration {}; name a file that is there and can be read",
             file.display()
         )
     })?;

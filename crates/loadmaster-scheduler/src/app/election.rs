@@ -30,7 +30,8 @@ pub(super) fn election(
              kube-system/kube-scheduler, the lease of the cluster's default scheduler: one of the \
              two would never schedule. Give this scheduler a lease of its own by these lines:\n\
              leaderElection:\n  resourceName: {first}\n\
-             or, where there is one copy of it alone, use --leader-elect=false"
+             or, where there is one copy of it alone:\n\
+             leaderElection:\n  leaderElect: false"
         );
     }
     Ok(Some(ElectionOptions::new(settings, host, first)?))

@@ -1,12 +1,12 @@
 //! Decisions as log lines. What is not asked for costs nothing.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use loadmaster_core::{
-    report::FitError,
+    profile::NodePluginScores,
     scheduler::{Attempt, AttemptOutcome, EventRecord},
 };
-use loadmaster_framework::{Snapshot, api::ObjectKey};
+use loadmaster_framework::{NodeInfo, NodeToStatus, Snapshot, api::ObjectKey};
 use tracing::Level;
 
 /// One line on what a try came to, and from verbosity 4 on what plugins had to say. `snapshot` is
@@ -55,38 +55,49 @@ pub(crate) fn binding_failed(record: &EventRecord) {
 
 fn plugins(pod: &ObjectKey, outcome: &AttemptOutcome, snapshot: &Snapshot) {
     match outcome {
-        AttemptOutcome::Assumed { node, scores: Some((nodes, scores)), .. } => {
-            for (at, info) in nodes.iter().enumerate() {
-                if info.name() == node {
-                    for (plugin, points) in scores.of_node(at) {
-                        tracing::debug!(%pod, %node, plugin, points, "score");
-                    }
-                }
-                if tracing::enabled!(Level::TRACE) {
-                    let each: Vec<_> =
-                        scores.of_node(at).map(|(name, it)| format!("{name}={it}")).collect();
-                    let (node, total) = (info.name(), scores.totals()[at]);
-                    tracing::trace!(%pod, %node, total, plugins = each.join(","), "node scored");
-                }
+        AttemptOutcome::Assumed { node, scores, diagnosis, .. } => {
+            refusals(pod, &diagnosis.node_to_status, snapshot);
+            if let Some((nodes, scores)) = scores {
+                points(pod, node, nodes, scores);
             }
         }
         AttemptOutcome::Unschedulable { fit_error: Some(error), .. } => {
-            refusals(pod, error, snapshot);
+            refusals(pod, &error.diagnosis.node_to_status, snapshot);
         }
         _ => {}
     }
 }
 
-fn refusals(pod: &ObjectKey, error: &FitError, snapshot: &Snapshot) {
-    let statuses = &error.diagnosis.node_to_status;
+/// What each plugin gave to the chosen node, and at the highest verbosity to each other one.
+fn points(pod: &ObjectKey, chosen: &str, nodes: &[Arc<NodeInfo>], scores: &NodePluginScores) {
+    for (at, info) in nodes.iter().enumerate() {
+        let node = &**info.name();
+        if node == chosen {
+            for (plugin, points) in scores.of_node(at) {
+                tracing::debug!(%pod, %node, plugin, points, "score");
+            }
+        }
+        if tracing::enabled!(Level::TRACE) {
+            let each: Vec<_> =
+                scores.of_node(at).map(|(name, it)| format!("{name}={it}")).collect();
+            let total = scores.totals()[at];
+            tracing::trace!(%pod, %node, total, plugins = each.join(","), "node scored");
+        }
+    }
+}
+
+fn refusals(pod: &ObjectKey, statuses: &NodeToStatus, snapshot: &Snapshot) {
     let mut counts: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for (at, status) in statuses.explicit() {
         *counts.entry((status.plugin(), status.message())).or_default() += 1;
         let (plugin, code, reason) = (status.plugin(), status.code().as_str(), status.message());
         let node = snapshot.nodes().get(at).map(|it| &**it.name()).unwrap_or_default();
-        tracing::trace!(%pod, node, plugin, code, reason, "node refused");
+        tracing::trace!(%pod, %node, plugin, code, reason, "node refused");
     }
     for ((plugin, reason), nodes) in counts {
         tracing::debug!(%pod, plugin, nodes, reason, "refused");
     }
 }
+
+#[cfg(test)]
+mod tests;

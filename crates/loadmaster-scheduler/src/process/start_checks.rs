@@ -101,7 +101,10 @@ impl StartChecks {
 
     fn remedy(&self) -> String {
         let file = self.config.as_deref().unwrap_or("FILE");
-        format!("scheduler manifests --config {file} | kubectl apply -f -")
+        format!(
+            "scheduler manifests --config {file} --permissions | kubectl apply -f - (with the --name \
+             and --namespace that it is deployed by)"
+        )
     }
 
     /// Says what is odd about the server; which of the kinds that are read it does not serve.

@@ -176,8 +176,14 @@ fn certified(certificate: &[u8], key: &[u8]) -> anyhow::Result<CertifiedKey> {
 fn made() -> anyhow::Result<(String, String)> {
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     names.extend(Some(host()).filter(|it| it != "localhost"));
-    let made = rcgen::generate_simple_self_signed(names).context("cannot make a certificate")?;
-    Ok((made.cert.pem(), made.signing_key.serialize_pem()))
+    let issue = || {
+        let mut params = rcgen::CertificateParams::new(names)?;
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(rcgen::DnType::CommonName, "kube-scheduler");
+        let key = rcgen::KeyPair::generate()?;
+        Ok::<_, rcgen::Error>((params.self_signed(&key)?.pem(), key.serialize_pem()))
+    };
+    issue().context("cannot make a certificate")
 }
 
 /// The files in `--cert-dir`, made where they are not there.

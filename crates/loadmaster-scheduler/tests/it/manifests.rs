@@ -101,12 +101,13 @@ async fn a_scheduler_without_permissions_names_them_and_with_the_manifests_it_sc
     for line in [
         "list, watch csinodes.storage.k8s.io, for NodeVolumeLimits, VolumeBinding",
         "create pods/binding, for DefaultBinder",
-        &format!("scheduler manifests --config {config} | kubectl apply -f -"),
+        &format!("scheduler manifests --config {config} --permissions | kubectl apply -f -"),
     ] {
         assert!(log.contains(line), "{line}: {log}");
     }
     let file = folder.path().join("all.yaml");
-    let (_, text, _) = run(&["manifests", "--config", config]).await;
+    let (_, text, _) = run(&["manifests", "--config", config, "--permissions"]).await;
+    assert!(!text.contains("kind: Deployment") && !text.contains("kind: ConfigMap"), "{text}");
     std::fs::write(&file, text).unwrap();
     apply(&lab, &file).await;
     lab.add_node("n1");

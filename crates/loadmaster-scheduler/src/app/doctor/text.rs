@@ -112,7 +112,8 @@ fn permissions(findings: &Findings, text: &mut String) {
             format!("{it}{}", if it.optional { " (it can do without)" } else { "" })
         };
         lines(text, &findings.missing.iter().map(line).collect::<Vec<_>>());
-        *text += "grant them by: scheduler manifests --config FILE | kubectl apply -f -\n";
+        *text +=
+            "grant them by: scheduler manifests --config FILE --permissions | kubectl apply -f -\n";
     }
     if !findings.lacking.is_empty() {
         section(text, "kinds that this server does not serve");

@@ -53,6 +53,9 @@ pub(crate) struct Manifests {
     /// that pods share to others; `0.0.0.0` is every address, as `kubectl port-forward` needs it
     #[arg(long, value_name = "IP", default_value = POD_IP)]
     bind_address: String,
+    /// The account and its permissions alone, to renew those of a scheduler that runs
+    #[arg(long, conflicts_with_all = ["kustomize", "helm"])]
+    permissions: bool,
     /// How it is printed
     #[arg(long, value_enum, default_value_t)]
     output: Output,
@@ -114,7 +117,8 @@ impl Manifests {
             write_all(folder, &chart::files(&deployed)?)?;
         }
         if self.kustomize.is_none() && self.helm.is_none() {
-            let objects = objects::all(&deployed);
+            let mut objects = objects::all(&deployed);
+            objects.retain(|it| !self.permissions || it.is_about_permissions());
             let text = match self.output {
                 Output::Yaml => yaml::documents(&objects)?,
                 Output::Json => {

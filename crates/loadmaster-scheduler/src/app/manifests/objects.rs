@@ -1,5 +1,7 @@
 //! The objects, in the order in which they are applied.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -40,6 +42,12 @@ impl Object {
         &self.needed_by
     }
 
+    /// Whether it says who may do what: the account, roles and bindings, and where they are.
+    pub(super) fn is_about_permissions(&self) -> bool {
+        let kind = self.kind();
+        kind == "Namespace" || kind == "ServiceAccount" || kind.contains("Role")
+    }
+
     pub(super) fn kind(&self) -> &str {
         self.value["kind"].as_str().unwrap_or_default()
     }
@@ -47,7 +55,7 @@ impl Object {
 
 /// Every object.
 pub(super) fn all(deployed: &Deployed) -> Vec<Object> {
-    let mut objects = Vec::from_iter(namespace(deployed));
+    let mut objects = namespaces(deployed);
     objects.push(service_account(deployed));
     objects.extend(rbac::objects(deployed));
     objects.push(config_map(deployed));
@@ -68,19 +76,26 @@ pub(super) fn metadata(deployed: &Deployed) -> Value {
     json!({"name": deployed.name, "namespace": deployed.namespace, "labels": labels(deployed)})
 }
 
-/// The namespace, unless it is there anyway. Its pods must be as harmless as the scheduler's own.
-fn namespace(deployed: &Deployed) -> Option<Object> {
-    let name = &deployed.namespace;
+/// The namespaces in which something is, but those that every cluster has. Pods where the scheduler
+/// runs must be as harmless as its own; where the lease alone is, nothing is said about pods.
+fn namespaces(deployed: &Deployed) -> Vec<Object> {
+    let mut names: BTreeSet<&str> =
+        deployed.needs.iter().map(|it| &*it.scope.namespace).filter(|it| !it.is_empty()).collect();
+    names.insert(&deployed.namespace);
     let is_there = ["kube-system", "default", "kube-public", "kube-node-lease"];
-    (!is_there.contains(&&**name)).then(|| {
+    let made = names.into_iter().filter(|it| !is_there.contains(it));
+    made.map(|name| {
         let mut labels = labels(deployed);
-        labels["pod-security.kubernetes.io/enforce"] = json!("restricted");
+        if name == deployed.namespace {
+            labels["pod-security.kubernetes.io/enforce"] = json!("restricted");
+        }
         Object::new(json!({
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {"name": name, "labels": labels},
         }))
     })
+    .collect()
 }
 
 fn service_account(deployed: &Deployed) -> Object {

@@ -87,6 +87,9 @@ fn a_role_is_where_the_lease_is_and_its_rule_names_the_lease_alone() {
         .find(|it| it["kind"] == "RoleBinding" && it["metadata"]["namespace"] == "leases")
         .unwrap();
     assert_eq!(bound["subjects"][0]["namespace"], "kube-system");
+    let made = one(&objects, "Namespace");
+    assert_eq!(made["metadata"]["name"], "leases", "it comes before what is in it");
+    assert!(made["metadata"]["labels"]["pod-security.kubernetes.io/enforce"].is_null());
 }
 
 #[test]
