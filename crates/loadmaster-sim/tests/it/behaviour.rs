@@ -238,7 +238,7 @@ fn a_pod_that_another_scheduler_bound_elsewhere_is_forgotten_though_a_watch_told
     sim.bind_by_another("p", "n2");
     sim.deliver();
     sim.perform();
-    let scheduled = sim.take_records().iter().any(|it| &*it.reason == "Scheduled");
+    let scheduled = sim.take_records().iter().any(|it| it.reason == "Scheduled");
     assert!(!scheduled, "nobody is told that we bound it");
     assert_eq!(sim.scheduler().binding_counts(), (0, 0));
     // The room on n1 is given back.
