@@ -17,10 +17,12 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
     sync::Arc,
     time::Duration,
 };
 
+use futures::FutureExt;
 use loadmaster_core::scheduler::ClusterChange;
 use loadmaster_framework::api::Text;
 use tokio::{sync::mpsc, task::JoinHandle};
@@ -44,6 +46,8 @@ pub enum Told {
     /// The kind is not watched any more: what was told of it is of no use, and nothing follows
     /// before it is watched anew.
     Ended(Kind),
+    /// The watch of the kind panicked, which is a fault of the program: nothing follows.
+    Broken(Kind),
     /// The feed of this name is not fetched any more.
     FeedEnded(Text),
 }
@@ -129,7 +133,8 @@ impl Watches {
             let (rest, options, tell) = (rest.clone(), options.clone(), tell.clone());
             let (subject, link) = (Subject::Kind(kind), Arc::clone(link));
             let known = if kind == Kind::Pod { pods.clone() } else { Known::default() };
-            tokio::spawn(task::Watch::new(rest, subject, options, tell, link, known).run())
+            let watch = task::Watch::new(rest, subject, options, tell.clone(), link, known);
+            tokio::spawn(told_of(kind, watch.run(), tell))
         });
     }
 
@@ -148,6 +153,13 @@ impl Watches {
         // However it ended, it has: it says nothing any more.
         let _ = task.await;
         let _ = self.tell.send(Told::Ended(kind)).await;
+    }
+}
+
+/// Runs a watch, and tells of it if it panics.
+async fn told_of(kind: Kind, watch: impl Future<Output = ()>, tell: mpsc::Sender<Told>) {
+    if AssertUnwindSafe(watch).catch_unwind().await.is_err() {
+        let _ = tell.send(Told::Broken(kind)).await;
     }
 }
 

@@ -50,7 +50,7 @@ impl Watching {
                     format!("+{}@{}", it.metadata().name, it.metadata().resource_version)
                 }
                 Told::Change(ClusterChange::Deleted(it)) => format!("-{}", it.metadata().name),
-                other @ Told::Change(_) => format!("{other:?}"),
+                other @ (Told::Change(_) | Told::Broken(_)) => format!("{other:?}"),
             });
         }
         told
@@ -72,6 +72,13 @@ async fn a_streamed_list_is_told_then_known_to_be_complete_then_followed() {
     let asked = server.asked().await.line;
     assert!(asked.starts_with("GET /api/v1/nodes?watch=true&allowWatchBookmarks=true"), "{asked}");
     assert!(asked.contains("sendInitialEvents=true&resourceVersionMatch=NotOlderThan"), "{asked}");
+}
+
+#[tokio::test]
+async fn a_watch_that_panics_does_not_do_so_in_silence() {
+    let (tell, mut told) = mpsc::channel(1);
+    told_of(Kind::Node, async { panic!("a fault") }, tell).await;
+    assert!(matches!(told.recv().await, Some(Told::Broken(Kind::Node))));
 }
 
 #[tokio::test]

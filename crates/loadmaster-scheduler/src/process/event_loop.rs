@@ -178,6 +178,10 @@ impl EventLoop {
                 self.scheduler.forget_kind(&kind.example());
                 self.wires.swaps.forgotten(kind);
             }
+            Told::Broken(kind) => {
+                tracing::error!(kind = kind.plural(), "the watch broke");
+                self.wires.broken.cancel();
+            }
             Told::FeedEnded(name) => self.scheduler.forget_feed(&name),
             Told::Stale(kind) => {
                 self.awaited.insert(kind);

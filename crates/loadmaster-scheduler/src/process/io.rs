@@ -1,6 +1,6 @@
 //! Everything that waits for the network, and the channels between it and the core.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, panic::AssertUnwindSafe, time::Duration};
 
 use super::{
     clock::Clock,
@@ -11,6 +11,7 @@ use super::{
     swap::Swaps,
 };
 use crate::{host::host, serving::Board};
+use futures::FutureExt;
 use loadmaster_config::KubeSchedulerConfiguration;
 use loadmaster_core::scheduler::{Work, WorkId, WorkResult};
 use loadmaster_framework::{ActionError, ActionResult, Feed};
@@ -27,6 +28,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
     time::{Instant, timeout_at},
 };
+use tokio_util::sync::CancellationToken;
 
 /// The core's ends of the channels.
 pub(super) struct CoreWires {
@@ -42,6 +44,8 @@ pub(super) struct CoreWires {
     pub(super) swaps: Swaps,
     /// Which extenders bind from now on.
     pub(super) extenders: watch::Sender<Extenders>,
+    /// Something broke that the process cannot do without.
+    pub(super) broken: CancellationToken,
 }
 
 /// How often the server is called, watches and the election aside.
@@ -120,6 +124,7 @@ pub(super) fn start(cluster: &Cluster, parts: Parts) -> Wires {
     let (swap, swaps) = mpsc::unbounded_channel();
     let (report, reports) = mpsc::unbounded_channel();
     let (extenders, binders) = watch::channel(extenders);
+    let broken = CancellationToken::new();
     // Events have a rate of their own, as upstream: they hold no binding up.
     let (recorder, writer) = recorder(fenced.with_rate(qps, burst), &host());
     let actor = Actor::new(fenced.with_rate(qps, burst), recorder).with_actions(actions);
@@ -144,12 +149,15 @@ pub(super) fn start(cluster: &Cluster, parts: Parts) -> Wires {
         denied: None,
     };
     let io = Io {
-        reloader: tokio::spawn(reloader.run()),
-        actor: tokio::spawn(act(actor, binders, gate.clone(), work_taken, answer)),
-        writer: tokio::spawn(writer.run()),
+        reloader: tokio::spawn(unless_broken(broken.clone(), reloader.run())),
+        actor: tokio::spawn(unless_broken(
+            broken.clone(),
+            act(actor, binders, gate.clone(), work_taken, answer),
+        )),
+        writer: tokio::spawn(unless_broken(broken.clone(), writer.run())),
     };
     let swaps = Swaps::new(swaps, report);
-    Wires { for_core: CoreWires { told, results, work, gate, swaps, extenders }, io }
+    Wires { for_core: CoreWires { told, results, work, gate, swaps, extenders, broken }, io }
 }
 
 /// Does work as it comes, side by side; ends when the core has hung up and all is done.
@@ -169,14 +177,18 @@ async fn act(
                 let (actor, answer) = (actor.clone(), answer.clone());
                 let gate = gate.clone();
                 running.spawn(async move {
-                    let result = match work {
-                        Work::ExtenderBind { extender, pod, node } => {
-                            let bind = extenders.bind(&extender, &pod, &node);
-                            Some(WorkResult::Done(guarded(&gate, bind).await))
+                    let unknown = unknown_of(&work);
+                    let result = AssertUnwindSafe(async {
+                        match work {
+                            Work::ExtenderBind { extender, pod, node } => {
+                                let bind = extenders.bind(&extender, &pod, &node);
+                                Some(WorkResult::Done(guarded(&gate, bind).await))
+                            }
+                            other => actor.act(other).await,
                         }
-                        other => actor.act(other).await,
-                    };
-                    if let Some(result) = result {
+                    });
+                    // Whatever is awaited is answered.
+                    if let Some(result) = result.catch_unwind().await.unwrap_or(unknown) {
                         // A core that has hung up asks for nothing any more.
                         let _ = answer.send((id, result));
                     }
@@ -186,6 +198,23 @@ async fn act(
         }
     }
     while running.join_next().await.is_some() {}
+}
+
+/// What came of work that broke off: nobody knows.
+fn unknown_of(work: &Work) -> Option<WorkResult> {
+    let text = "the call panicked, which is a fault of the program".to_owned();
+    match work {
+        Work::Record(_) => None,
+        Work::ReadPod { .. } => Some(WorkResult::Pod(Err(text))),
+        _ => Some(WorkResult::Done(Err(ActionError::Unknown(text)))),
+    }
+}
+
+/// Runs a task that the process cannot do without; one that panics breaks the process.
+async fn unless_broken(broken: CancellationToken, task: impl Future<Output = ()>) {
+    if AssertUnwindSafe(task).catch_unwind().await.is_err() {
+        broken.cancel();
+    }
 }
 
 /// Runs a call that is not made by a fenced client.
@@ -222,6 +251,15 @@ impl Io {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_breaks_the_process_and_one_that_ends_does_not() {
+        let broken = CancellationToken::new();
+        unless_broken(broken.clone(), async {}).await;
+        assert!(!broken.is_cancelled());
+        unless_broken(broken.clone(), async { panic!("a fault") }).await;
+        assert!(broken.is_cancelled());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_still_under_way_at_the_end_is_given_up_and_told_of() {

@@ -173,9 +173,10 @@ async fn serve(plan: Plan, hangup: Signal) -> anyhow::Result<ExitCode> {
         gate: leading.gate(),
     };
     let wires = io::start(&cluster, parts);
+    let broken = wires.for_core.broken.clone();
     let core = EventLoop::new(scheduler, kinds, wires.for_core, extenders, clock, board.clone());
     let core = core.spawn().context("cannot start a thread")?;
-    match until_end(core, &mut signals, &mut leading, &stop).await {
+    match until_end(core, &mut signals, &mut leading, &stop, &broken).await {
         End::Stopped => {}
         End::Overdue => {
             let call = board.call_longer_than(LONG_CALL);
@@ -194,7 +195,7 @@ async fn serve(plan: Plan, hangup: Signal) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(NEGATIVE));
         }
         End::Broken => {
-            tracing::error!("the core broke, which is a fault of the program");
+            tracing::error!("a part of the scheduler broke, which is a fault of the program");
             return Ok(ExitCode::from(INTERNAL));
         }
         End::Forced(name) => {
@@ -219,7 +220,7 @@ enum End {
     Stopped,
     /// This copy does not lead any more.
     Lost(Loss),
-    /// The core panicked.
+    /// The core panicked, or a task that it cannot do without.
     Broken,
     /// On a second request.
     Forced(&'static str),
@@ -239,6 +240,7 @@ async fn until_end(
     signals: &mut Signals,
     leading: &mut Leading,
     stop: &CancellationToken,
+    broken: &CancellationToken,
 ) -> End {
     let mut deadline = None;
     loop {
@@ -259,6 +261,7 @@ async fn until_end(
                 deadline = Some(Instant::now() + CORE_LIMIT);
                 stop.cancel();
             }
+            () = broken.cancelled() => return End::Broken,
             () = overdue => return End::Overdue,
         }
     }

@@ -21,6 +21,15 @@ async fn every_command_has_a_manual_page() {
 }
 
 #[tokio::test]
+async fn every_shell_gets_a_script_that_knows_the_flags() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (code, script, log) = run(&["completions", shell]).await;
+        assert_eq!(code, 0, "{log}");
+        assert!(script.contains("leader-elect-lease-duration"), "{shell}");
+    }
+}
+
+#[tokio::test]
 async fn what_holds_in_the_end_can_be_written_to_a_file() {
     let config = config_file("profiles:\n- schedulerName: mine\n");
     let folder = tempfile::tempdir().unwrap();

@@ -21,6 +21,22 @@ async fn a_pod_is_bound_with_an_event_and_a_line_in_the_log() {
 }
 
 #[tokio::test]
+async fn in_json_every_line_of_the_log_is_an_object_and_a_decisions_fields_are_its_own() {
+    let lab = Lab::start(1000).await;
+    lab.add_node("n1");
+    let mut scheduler = Scheduler::of(&lab, &["--logging-format=json"]).await;
+    lab.add_pod("web", "default-scheduler", json!({}));
+    for line in scheduler.until("node chosen").await {
+        let said: Value =
+            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert!(said["level"].is_string() && said["timestamp"].is_string(), "{said}");
+        if said["message"] == "node chosen" {
+            assert_eq!((&said["pod"], &said["node"]), (&json!("default/web"), &json!("n1")));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_pod_of_another_scheduler_is_left_alone() {
     let lab = Lab::start(1000).await;
     lab.add_node("n1");
