@@ -118,6 +118,9 @@ pub async fn build(
     let mut command = guarded(&site.own, site::cargo());
     command.args(arguments(binary, &plan.what)).current_dir(&site.root);
     command.envs(toolchain.environment(&site.root, &site.cargo_home));
+    // The image has its time, its code has none: build scripts that ask for this variable would have most
+    // of the program compiled anew for another.
+    command.env_remove("SOURCE_DATE_EPOCH");
     if plan.lowered.is_some() || Some(plan.what.lto) != wanted(&site.root, &binary.profile) {
         let profile = binary.profile.to_uppercase().replace('-', "_");
         command.env(format!("CARGO_PROFILE_{profile}_LTO"), plan.what.lto.to_string());

@@ -60,6 +60,20 @@ fn a_build_that_is_killed_leaves_the_earlier_image_no_compiler_and_a_way_on() {
 }
 
 #[test]
+fn the_time_of_an_image_is_nothing_that_its_binary_is_compiled_anew_for() {
+    let place = Place::new();
+    let told = place.root().join("told");
+    place.build(&format!(
+        "echo \"${{SOURCE_DATE_EPOCH:-nothing}}\" >'{}'\n{}",
+        told.display(),
+        place.succeeding()
+    ));
+    let output = place.run();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(fs::read_to_string(told).unwrap(), "nothing\n");
+}
+
+#[test]
 fn a_build_that_fails_says_what_to_do_and_makes_no_image() {
     let place = Place::new();
     place.build("echo 'error: it is wrong' >&2\nexit 101\n");
