@@ -31,7 +31,8 @@ pub(crate) fn root() -> &'static Path {
 /// A cargo as if called from a shell, in the folder where this program was called.
 ///
 /// What the outer cargo told this program about itself is left out: build scripts that look at it
-/// would run again on every change between the two.
+/// would run again on every change between the two. So would those that compile C where the time of what
+/// is made changes, which is nothing to programs that are run here.
 pub(crate) fn command() -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in env::vars_os() {
@@ -41,6 +42,7 @@ pub(crate) fn command() -> Command {
             cargo.env_remove(&name);
         }
     }
+    cargo.env_remove("SOURCE_DATE_EPOCH");
     cargo
 }
 

@@ -16,10 +16,13 @@ pub const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 /// `kind` of the files that are read.
 pub const KIND: &str = "KubeSchedulerConfiguration";
 
+/// `parallelism` where nothing is written.
+pub const DEFAULT_PARALLELISM: i32 = 16;
+
 /// A scheduler's configuration after defaulting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KubeSchedulerConfiguration {
-    /// How many threads filter and score with; default 16.
+    /// How many threads filter and score with; default [`DEFAULT_PARALLELISM`].
     pub parallelism: i32,
     /// Whether and how one of several schedulers is chosen to work.
     pub leader_election: LeaderElection,

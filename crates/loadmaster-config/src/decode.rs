@@ -9,7 +9,10 @@ use serde_json::Value;
 
 use crate::{
     catalog::{ArgsError, Catalog, UPSTREAM_TYPED},
-    config::{API_VERSION, Args, KIND, KubeSchedulerConfiguration, Places, PluginConfig, Profile},
+    config::{
+        API_VERSION, Args, DEFAULT_PARALLELISM, KIND, KubeSchedulerConfiguration, Places,
+        PluginConfig, Profile,
+    },
     document::{self, Kind, Node, Nulls},
     error::{ConfigError, Place, Problem, Stage, Warning},
     go_json,
@@ -75,7 +78,7 @@ fn decode_text(
     }
     let enable_profiling = written.enable_profiling.unwrap_or(true);
     let config = KubeSchedulerConfiguration {
-        parallelism: written.parallelism.unwrap_or(16),
+        parallelism: written.parallelism.unwrap_or(DEFAULT_PARALLELISM),
         leader_election: written.leader_election.into(),
         client_connection: written.client_connection.into(),
         enable_profiling,

@@ -29,8 +29,9 @@ mod written;
 
 pub use catalog::{ArgsError, Catalog, RegistryCatalog, is_gated};
 pub use config::{
-    API_VERSION, Args, Base64, ClientConnection, Extender, ExtenderManagedResource,
-    ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, LeaderElection, PluginConfig, Profile,
+    API_VERSION, Args, Base64, ClientConnection, DEFAULT_PARALLELISM, Extender,
+    ExtenderManagedResource, ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, LeaderElection,
+    PluginConfig, Profile,
 };
 pub use decode::decode;
 pub use error::{ConfigError, Place, Problem, Stage, Warning};

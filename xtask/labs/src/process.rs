@@ -12,6 +12,7 @@ use std::{
 use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
+use xtask_heavy::process::started;
 
 /// How long a child may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -153,18 +154,6 @@ impl Left {
         }
         true
     }
-}
-
-/// When the process was started, if it runs: the 22nd field of its `stat`, see proc(5).
-fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name, in brackets, may have blanks and brackets itself.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    // One that ended, and that nobody has asked about yet, is a zombie.
-    if fields.first() == Some(&"Z") {
-        return None;
-    }
-    fields.get(19)?.parse().ok()
 }
 
 /// `program`, tied to this process: it is killed when this one is killed without a chance to clean

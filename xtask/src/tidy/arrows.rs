@@ -44,7 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask-heavy", &[]),
     ("xtask", &["xtask-heavy"]),
     ("xtask-images", &["xtask-heavy"]),
-    ("xtask-labs", &[]),
+    ("xtask-labs", &["xtask-heavy"]),
     ("xtask-soak", &["loadmaster-lab", "xtask-heavy"]),
 ];
 

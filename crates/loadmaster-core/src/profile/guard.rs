@@ -1,6 +1,9 @@
 //! The guard around every call into a plugin.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use loadmaster_framework::{
     Binding, Candidates, Code, Interest, Outcome, Permission, PluginError, PostFilterResult,
@@ -40,11 +43,7 @@ pub(super) fn guarded<T: Answer>(
 ) -> Result<T, PluginError> {
     let caught = || {
         catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
-            let said = payload
-                .downcast_ref::<&str>()
-                .map(|it| (*it).to_owned())
-                .or_else(|| payload.downcast_ref::<String>().cloned());
-            let message = said.unwrap_or_else(|| "no message".to_owned());
+            let message = panic_message(&*payload).to_owned();
             let PluginCall { plugin, point, node } = call;
             let (point, node) = (point.as_str(), node.map(str::to_owned));
             let at = node.as_deref().unwrap_or_default();
@@ -53,6 +52,12 @@ pub(super) fn guarded<T: Answer>(
         })
     };
     watch.call(at, call, caught, |it| it.as_ref().map_or(Code::Error, Answer::code))
+}
+
+/// What a panic that was caught says, where it says anything.
+pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let said = payload.downcast_ref::<&str>().copied();
+    said.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 /// What a plugin says, as one of upstream's codes.

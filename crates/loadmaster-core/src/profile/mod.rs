@@ -18,6 +18,7 @@ use loadmaster_framework::{
 use crate::meter::{Meter, Watch};
 
 pub use build::{PluginRef, ProfileError, ProfileSpec};
+pub use guard::panic_message;
 pub use run::{Handles, NoNominations, NominatedPods, PreFilterVerdict, Slots};
 pub use score::NodePluginScores;
 

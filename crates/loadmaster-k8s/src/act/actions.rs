@@ -1,8 +1,9 @@
 //! Actions of a program's own.
 
-use std::{any::Any, collections::BTreeMap, fmt, panic::AssertUnwindSafe, sync::Arc};
+use std::{collections::BTreeMap, fmt, panic::AssertUnwindSafe, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
+use loadmaster_core::profile::panic_message;
 use loadmaster_framework::{ActionError, ActionResult};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -41,7 +42,7 @@ impl Actions {
         match timeout(CALL_LIMIT, run).await {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => {
-                let said = words(&*panic);
+                let said = panic_message(&*panic);
                 tracing::error!(action = name, said, "action panicked");
                 Err(ActionError::Unknown(format!("action {name:?} panicked: {said}")))
             }
@@ -51,9 +52,4 @@ impl Actions {
             ))),
         }
     }
-}
-
-fn words(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
 }

@@ -44,9 +44,10 @@ impl Recorder {
         };
         let namespace = namespace_for(object);
         let seen = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        if let Some(known) = self.find(api, object, reason, message) {
+        let known = about(api, object);
+        if let Some(known) = self.find(&known, object, reason, message) {
             let again =
-                api.store().edit(Collection::EVENTS, namespace, text(&known, "name"), |it| {
+                api.store().edit(Collection::EVENTS, namespace, text(known, "name"), |it| {
                     it["count"] = json!(it["count"].as_i64().unwrap_or(1) + 1);
                     it["lastTimestamp"] = json!(seen);
                 });
@@ -54,7 +55,7 @@ impl Recorder {
                 return;
             }
         }
-        let name = name_for(api, object, now);
+        let name = name_for(&known, object, now);
         let event = json!({
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": {"kind": object["kind"], "apiVersion": object["apiVersion"],
@@ -81,15 +82,20 @@ impl Recorder {
         message: &str,
         now: Timestamp,
     ) {
-        if self.find(api, object, reason, message).is_none() {
+        if self.find(&about(api, object), object, reason, message).is_none() {
             self.record(api, object, severity, reason, message, now);
         }
     }
 
-    /// The event of the same words about the same object, if there is one.
-    fn find(self, api: &Api, object: &Value, reason: &str, message: &str) -> Option<Object> {
-        let events = about(api, object);
-        events.into_iter().find(|it| {
+    /// The event of the same words about the same object, if it is among those that are `known`.
+    fn find<'a>(
+        self,
+        known: &'a [Object],
+        object: &Value,
+        reason: &str,
+        message: &str,
+    ) -> Option<&'a Object> {
+        known.iter().find(|it| {
             it["source"]["component"] == self.0
                 && it["involvedObject"]["uid"] == object["metadata"]["uid"]
                 && it["reason"] == reason
@@ -107,9 +113,9 @@ fn about(api: &Api, object: &Value) -> Vec<Object> {
 /// The object's name and the nanoseconds since 1970 in hexadecimal, as client-go names events: those
 /// of one second, which is all that their time fields tell apart, are listed in the order in which they
 /// happened.
-fn name_for(api: &Api, object: &Value, now: Timestamp) -> String {
+fn name_for(known: &[Object], object: &Value, now: Timestamp) -> String {
     let object_name = text(object, "name");
-    let latest = about(api, object)
+    let latest = known
         .iter()
         .filter_map(|it| {
             text(it, "name").strip_prefix(object_name)?.strip_prefix('.').and_then(nanos)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use loadmaster_config::{Loaded, RegistryCatalog, show_yaml, validate};
+use loadmaster_config::{DEFAULT_PARALLELISM, Loaded, RegistryCatalog, show_yaml, validate};
 use loadmaster_framework::{Gates, Registry};
 
 use super::{args::Run, config::read_config};
@@ -41,14 +41,11 @@ pub(crate) fn effective(
             faults.join("\n")
         );
     }
-    if loaded.config.parallelism != PARALLELISM {
+    if loaded.config.parallelism != DEFAULT_PARALLELISM {
         notes.push("parallelism changes nothing here: a cycle runs on one thread".to_owned());
     }
     Ok(Effective { loaded, gates, notes })
 }
-
-/// `parallelism` where nothing is written.
-const PARALLELISM: i32 = 16;
 
 /// Writes what holds in the end to `file`.
 pub(super) fn write(loaded: &Loaded, file: &Path) -> anyhow::Result<()> {

@@ -127,10 +127,11 @@ async fn serve(plan: Plan, hangup: Signal) -> anyhow::Result<ExitCode> {
         actions,
         election,
         config,
-        ..
+        config_file,
+        build,
+        serving,
+        board,
     } = plan;
-    let (config_file, build, serving, board) =
-        (plan.config_file, plan.build, plan.serving, plan.board);
     let extenders = Extenders::new(&config.extenders).await?;
     let file = ConfigFile::new(config_file, reload::INTERVAL, Some(hangup));
     let mut signals = Signals::listen().context(NO_SIGNALS)?;

@@ -16,8 +16,9 @@ use tokio::{
     net::TcpStream,
     time::{sleep, timeout},
 };
+use xtask_heavy::process::started;
 
-use super::{ForgeError, Result, Running, failed, state};
+use super::{ForgeError, Result, Running, failed};
 
 /// How long it may take to come up or to end, and how often one looks.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -79,7 +80,7 @@ pub(super) async fn start(
         if let Some(address) = address
             && answers(address).await
         {
-            let started = state::started(pid).ok_or_else(|| not_up("it ended".to_owned()))?;
+            let started = started(pid).ok_or_else(|| not_up("it ended".to_owned()))?;
             let (log, data) = (log.to_owned(), data.to_owned());
             child.0 = None;
             return Ok(Running { address, pid, started, log, data });
@@ -117,7 +118,7 @@ pub(super) async fn stop(running: &Running) -> Result<()> {
         let _ = kill_process(pid, signal);
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE / 4 {
-            if state::started(running.pid) != Some(running.started) {
+            if started(running.pid) != Some(running.started) {
                 return Ok(());
             }
             sleep(STEP).await;

@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use xtask_heavy::process::started;
 
 use super::{Result, failed};
 
@@ -63,16 +64,4 @@ pub(super) fn forget(dir: &Path) -> Result<()> {
 
 fn file(dir: &Path) -> PathBuf {
     dir.join("running.json")
-}
-
-/// When the process was started, if it runs: the 22nd field of its `stat`, see proc(5).
-pub(super) fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name, in brackets, may have blanks and brackets itself.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    // One that ended, and that nobody has asked about yet, is a zombie.
-    if fields.first() == Some(&"Z") {
-        return None;
-    }
-    fields.get(19)?.parse().ok()
 }

@@ -5,6 +5,7 @@ use std::{os::unix::fs::PermissionsExt as _, process::Command};
 use oci_client::secrets::RegistryAuth;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use xtask_heavy::process::started;
 
 use super::*;
 use crate::{
@@ -85,7 +86,7 @@ async fn an_image_is_pushed_verified_and_still_there_after_a_restart() {
     assert_eq!(report.tags, ["v1"]);
     let stopped = real.forge.down(false).await.unwrap();
     assert_eq!(stopped.as_ref(), Some(&running));
-    assert_eq!(state::started(running.pid), None);
+    assert_eq!(started(running.pid), None);
     let again = real.up().await;
     assert!(verify_at(&again, &it).await.is_right());
     real.forge.down(true).await.unwrap();
